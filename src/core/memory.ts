@@ -45,14 +45,25 @@ let relieved = -Infinity
 /** Bytes of a process that is large. Tests set more, as their process has more in it than a box. */
 export const largeProcess = { bytes: 400 * mebibyte }
 
+/** Milliseconds after which a process that was large collects once more. */
+const settling = 2000
+
+let last: NodeJS.Timeout | undefined
+
 /**
  * Collects garbage if the process is large, for the caller who has just dropped much: V8 lets the heap and the buffers that it holds grow to twice what
- * is in use. Blocks the main thread for 50 to 100 ms: above 400 MiB once in a second at most, above 500 MiB four times.
+ * is in use. Blocks the main thread for 50 to 100 ms: above 400 MiB once in a second at most, above 500 MiB four times. What others drop a little later
+ * is collected two seconds after: without further work it would be kept.
  */
 export function relieve(now = performance.now()): void {
   if (now - relieved < 250) return
   const more = process.memoryUsage.rss() - largeProcess.bytes
-  if (more < 0 || (more < 100 * mebibyte && now - relieved < 1000)) return
+  if (more < 0) return
+  last ??= setTimeout(() => {
+    last = undefined
+    if (process.memoryUsage.rss() > largeProcess.bytes) collect()
+  }, settling).unref()
+  if (more < 100 * mebibyte && now - relieved < 1000) return
   relieved = now
   collect()
 }
