@@ -125,7 +125,7 @@ function isDownload(value: unknown): value is Download {
  * Bytes of responses that clients have not read yet. Above `one` (two of the largest), of one account or, without a key, one network, no further
  * response is made. Above `all` connections are closed.
  */
-const maxUnread = { one: 48 * 1024 * 1024, all: 144 * 1024 * 1024 }
+const maxUnread = { one: 48 * 1024 * 1024, all: 112 * 1024 * 1024 }
 
 interface Unread {
   bytes: number

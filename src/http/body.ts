@@ -4,7 +4,7 @@ import { HttpMethodEnum, koaBody } from 'koa-body'
 import { ByteBuffer, Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json.ts'
-import { release } from '../core/memory.ts'
+import { release, relieve } from '../core/memory.ts'
 import type { WorkLimits, WorkShare } from '../net/work-limiter.ts'
 import type { Upload } from './route.ts'
 import type { CallAbort } from './server/call-abort.ts'
@@ -15,12 +15,12 @@ type Context = Parameters<Reader>[0]
 
 /**
  * Request bodies in memory, from their first byte until the response has closed and the handler has settled: one of the largest of one account, or of
- * everybody without a key, and three of all callers. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from
+ * everybody without a key, and two of all callers. A slow client takes only what it has sent, and nobody can take the bytes for small bodies from
  * others. A large body is parsed and handled in turn, as that takes several times as much memory: of the largest one at a time.
  */
 export const bodyMemory: WorkLimits = {
   memory: {
-    all: 136 * 1024 * 1024,
+    all: 104 * 1024 * 1024,
     one: 48 * 1024 * 1024,
     own: 1024 * 1024,
     pooled: true,
@@ -134,6 +134,11 @@ function inOnePiece(request: IncomingMessage, limit: number): Readable {
   const source = new Readable({ read: () => undefined })
   // it may come after the reader has ended
   source.on('error', () => undefined)
+  // of a refused body the client may go on to send the rest
+  source.once('close', () => {
+    bytes.drop()
+    relieve()
+  })
   request.on('data', (chunk: Buffer) => {
     if (source.destroyed) return
     bytes.add(chunk)

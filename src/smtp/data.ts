@@ -1,4 +1,6 @@
 import { ByteBuffer } from '../core/byte-buffer.ts'
+import { relieve } from '../core/memory.ts'
+import { isLarge } from '../core/work/long-work.ts'
 import type { MemoryShare } from './memory-budget.ts'
 
 /** The longest line that is accepted, in octets without CRLF. Real mail exceeds the 998 of RFC 5322 2.1.1. */
@@ -65,7 +67,9 @@ export class MessageOctets {
   /** The whole message, in memory that can be transferred to a worker. Only once, and only without a flaw. */
   whole(): Buffer {
     this.#share.keep()
-    return this.#octets.take()!
+    const whole = this.#octets.take()!
+    if (isLarge(whole.length)) relieve()
+    return whole
   }
 
   #refuse(flaw: DataFlaw): void {

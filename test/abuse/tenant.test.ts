@@ -304,6 +304,16 @@ const attacks: Attack[] = [
     ],
   },
   {
+    name: 'bodies of 16 MB that are refused while they are sent, on sixty connections',
+    scopes: ['emails:write'],
+    lasts: 8000,
+    run: (attacker) => {
+      const body = `{"body_text":"${'a'.repeat(16_000_000)}"}`
+      return attacker.repeat(60, (number) => attacker.own('POST', '/emails', { body, from: address(number % 60) }))
+    },
+    answers: ['400 required', '400 missing_field', '400 invalid_request', '429 rate_limited', '429 too_much_at_once', 'closed'],
+  },
+  {
     name: 'e-mails of 25 MB of six tenants at once, beside messages of 23 MB of strangers',
     scopes: [],
     lasts: 20_000,
@@ -321,7 +331,18 @@ const attacks: Attack[] = [
         attacker.repeat(16, async (number) => attacker.mail(mail, address(number % 16))),
       ])
     },
-    answers: ['201', '409 mailbox_full', '429 rate_limited', '429 too_much_at_once', '250', '421', '451', '452', 'closed'],
+    answers: [
+      '201',
+      '400 request_timeout',
+      '409 mailbox_full',
+      '429 rate_limited',
+      '429 too_much_at_once',
+      '250',
+      '421',
+      '451',
+      '452',
+      'closed',
+    ],
   },
   {
     name: 'e-mails of four megabytes of text',

@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import type { Caller } from '../../src/core/scopes.ts'
 import { createLog } from '../../src/core/log.ts'
+import { collect } from '../../src/core/memory.ts'
 import { longWork } from '../../src/core/work/long-work.ts'
 import { type Call, handleCall } from '../../src/http/endpoint.ts'
 import type { Idempotency } from '../../src/http/idempotency.ts'
@@ -216,4 +217,23 @@ test('long work is not begun for a caller who went while it waited for its turn'
   await before
   expect(await (await waiting).json()).toEqual({ name: 'waits' })
   expect(begun).toEqual(['waits'])
+})
+
+test('a large body that is refused is not in memory while its client sends the rest', async () => {
+  const { box } = await open()
+  const held = (): number => {
+    collect(true)
+    return Math.round(process.memoryUsage().arrayBuffers / mebibyte)
+  }
+  const before = held()
+  const body = bodyOf('free', 20 * mebibyte)
+  const sockets = [
+    await begin(box, body, 17 * mebibyte),
+    await begin(box, body, 17 * mebibyte),
+    await begin(box, body, 17 * mebibyte),
+  ]
+  const [answer] = (await Promise.race(sockets.map((socket) => once(socket, 'data')))) as [Buffer]
+  expect(answer.toString()).toMatch(/^HTTP\/1\.1 429[^]*too_much_at_once/)
+  // of the other two
+  expect(held()).toBeLessThan(before + 42)
 })

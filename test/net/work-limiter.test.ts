@@ -71,7 +71,7 @@ test('strangers take 40 MiB together, of whatever kind, and an account 64 MiB', 
   shares[2]!.reserve(2 * mebibyte)
   // another account still has its own
   const other = bodies.share('acct_b')
-  other.reserve(40 * mebibyte)
+  other.reserve(8 * mebibyte)
   for (const share of [...strangers, ...shares, other]) share.release()
   const after = bodies.share('203.0.113.1')
   after.reserve(1)
@@ -83,7 +83,7 @@ test('whatever others have taken, the body of a small call is read', () => {
   const [one, other, third] = [limiter.share('acct_a'), limiter.share('acct_b'), limiter.share('acct_c')]
   const fourth = limiter.share('acct_d')
   for (const share of [one, other]) share.reserve(48 * mebibyte)
-  fourth.reserve(40 * mebibyte)
+  fourth.reserve(8 * mebibyte)
   third.reserve(mebibyte)
   expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
   for (const share of [one, other, third, fourth]) share.release()
