@@ -6,8 +6,9 @@ import { ConnectionLimiter } from '../net/connection-limiter.ts'
 import type { Endpoint } from '../net/listen.ts'
 import { challengePath, type Challenges } from './challenges.ts'
 
-/** A CA needs few connections. */
-const limits = { max_connections: 200, max_connections_per_address: 20 }
+/** A CA needs few connections, and gets them also where strangers hold all: those of the network with most give way. */
+const maxConnections = 1000
+const limits = { max_connections: Infinity, max_connections_per_address: 20 }
 
 /** Port 80: answers ACME challenges, and redirects all other requests to the API. */
 export class ChallengePort {
@@ -30,7 +31,7 @@ export class ChallengePort {
 
   /** Throws when the port is in use, or not permitted. */
   start(listen: Endpoint): Promise<AddressInfo> {
-    return this.#listener.start(listen, limits.max_connections)
+    return this.#listener.start(listen, maxConnections)
   }
 
   async stop(): Promise<void> {

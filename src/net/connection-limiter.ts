@@ -44,6 +44,11 @@ export class ConnectionLimiter {
     return () => this.#release(networks)
   }
 
+  /** Connections of the network of an address that has most for its width. */
+  loadOf(address: string): number {
+    return Math.max(...networksOf(address).map((network, index) => this.#of(network) / networkShares[index]!))
+  }
+
   #release(networks: string[]): void {
     this.#open--
     for (const network of networks) {

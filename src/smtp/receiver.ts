@@ -178,7 +178,8 @@ export class Receiver {
       socket.destroy()
       return
     }
-    const admission = this.#limiter.admit(address)
+    let admission = this.#limiter.admit(address)
+    if (admission === 'server_full' && this.#makeRoom(address)) admission = this.#limiter.admit(address)
     if (typeof admission === 'string') {
       this.#counts.refused_connections++
       const text = admission === 'server_full' ? '4.3.2 Too many connections' : '4.7.0 Too many connections from your network'
@@ -189,6 +190,24 @@ export class Receiver {
     }
     this.#counts.sessions++
     this.#open(this.#smtp, socket, address, admission)
+  }
+
+  /**
+   * Ends the oldest session that waits for a command, in the network with most sessions for its width, if that has more than the network of the new one would
+   * have. One that is in a transaction stays. Returns false where there is none.
+   */
+  #makeRoom(address: string): boolean {
+    let most = this.#limiter.loadOf(address) + 1
+    let oldest: SmtpSession | undefined
+    for (const session of this.#sessions.values()) {
+      if (!session.idle) continue
+      const load = this.#limiter.loadOf(session.address)
+      if (load <= most) continue
+      most = load
+      oldest = session
+    }
+    oldest?.giveWay()
+    return oldest !== undefined
   }
 
   #open(smtp: SMTPServer, socket: Socket, address: string, onEnded: () => void): void {

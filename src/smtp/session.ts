@@ -164,6 +164,19 @@ export class SmtpSession {
     if (this.phase === 'commands') this.#sendReply(421, '4.3.2', 'Server shutting down, try again later')
   }
 
+  /** True while it waits for a command outside of a transaction, and is not being ended. */
+  get idle(): boolean {
+    return this.phase === 'commands' && !this.closing && !this.#connection.session.envelope?.rcptTo.length
+  }
+
+  /** Ends it for another: its place is free at once. */
+  giveWay(): void {
+    this.#sendReply(421, '4.3.2', 'Too many connections')
+    this.onEnded()
+    this.onEnded = () => undefined
+    this.#socket.destroySoon()
+  }
+
   /** Called when the connection has ended. */
   ended(): void {
     this.#ended = true

@@ -29,6 +29,18 @@ const attacks: Attack[] = [
     answers: ['220', 'closed'],
   },
   {
+    name: 'a thousand idle connections of fifty networks, opened again when they are closed',
+    scopes: [],
+    lasts: 5000,
+    run: async (attacker) => {
+      await attacker.repeat(1000, async (number) => {
+        const dialogue = await greeted(attacker, address(number % 50))
+        while (dialogue?.closed === false && !attacker.signal.aborted) await sleep(100)
+      })
+    },
+    answers: ['220', '421', 'closed'],
+  },
+  {
     name: 'two hundred that send an octet now and then',
     scopes: [],
     run: async (attacker) => {

@@ -243,6 +243,27 @@ describe('connections', () => {
     expect(await refused.reply()).toMatch(/^421 4\.3\.2 /)
     for (const client of inside) client.destroy()
   })
+
+  test('of who has most give way to others when all places are taken, those in a transaction last', async () => {
+    await start({ max_connections: 4, max_connections_per_address: 3 })
+    const from = async (address: string): Promise<Dialogue> => {
+      const client = await Dialogue.connect(box.port, '127.0.0.1', address)
+      expect(await client.reply()).toMatch(/^220/)
+      return client
+    }
+    const other = await from('127.0.0.2')
+    const [first, second, third] = [await from('127.0.0.1'), await from('127.0.0.1'), await from('127.0.0.1')]
+    for (const command of ['EHLO client.test', 'MAIL FROM:<>', 'RCPT TO:<user@box.test>']) await first.say(command)
+    const newcomer = await from('127.0.0.3')
+    await second.end()
+    expect(second.transcript).toMatch(/^421 4\.3\.2 /m)
+    for (const client of [other, third]) expect(await client.say('NOOP')).toMatch(/^250/)
+    expect(await first.say('DATA')).toMatch(/^354/)
+    // those of the first address are two now, as many as the newcomer's would be
+    const refused = await Dialogue.connect(box.port, '127.0.0.1', '127.0.0.3')
+    expect(await refused.reply()).toMatch(/^421 4\.3\.2 /)
+    for (const client of [first, third, other, newcomer]) client.destroy()
+  })
 })
 
 describe('time', () => {
