@@ -3,10 +3,9 @@ import { Fault } from '../core/fault.ts'
 
 /** Header fields that must not be repeated: parsers that pick different ones would see different requests (RFC 9110 5.3, RFC 9112 3.2). */
 const singular = new Map(
-  ['host', 'authorization', 'content-type', 'content-encoding', 'content-length', 'idempotency-key'].map((name, bit) => [
-    name,
-    1 << bit,
-  ]),
+  ['host', 'authorization', 'content-type', 'content-encoding', 'content-length', 'transfer-encoding', 'idempotency-key'].map(
+    (name, bit) => [name, 1 << bit],
+  ),
 )
 
 /** Refuses ambiguous requests and compressed bodies. */
@@ -26,6 +25,16 @@ export function checkRequest(request: IncomingMessage): void {
       code: 'malformed_request',
       param: 'Host',
     })
+  }
+  const coding = request.headers['transfer-encoding']
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
+    throw new Fault('invalid_request', 'Transfer-Encoding must be chunked, and nothing else.', {
+      code: 'malformed_request',
+      param: 'Transfer-Encoding',
+    })
+  }
+  if (request.httpVersionMajor !== 1) {
+    throw new Fault('invalid_request', 'The version of the request must be HTTP/1.1 or HTTP/1.0.', { code: 'malformed_request' })
   }
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity') {

@@ -25,6 +25,9 @@ describe('a request that could mean two things is refused', () => {
     ['two keys', ['Host: a', 'Authorization: Bearer all']],
     ['two lengths', ['Host: a', 'Content-Length: 0', 'Content-Length: 5']],
     ['a length and chunks', ['Host: a', 'Content-Length: 5', 'Transfer-Encoding: chunked']],
+    ['chunks of another coding', ['Host: a', 'Transfer-Encoding: gzip, chunked', '', '0']],
+    ['chunks of no coding', ['Host: a', 'Transfer-Encoding: ,chunked', '', '0']],
+    ['chunks twice', ['Host: a', 'Transfer-Encoding: identity', 'Transfer-Encoding: chunked', '', '0']],
     ['a header folded over two lines', ['Host: a', 'Transfer-Encoding:', ' chunked']],
     ['a header with NUL', ['Host: a', 'X-A: b\0c']],
     ['a header of 64 KiB', ['Host: a', `X-A: ${'b'.repeat(65_536)}`]],
@@ -38,6 +41,11 @@ describe('a request that could mean two things is refused', () => {
     expect(answer).toContain(`X-Request-Id: ${String(error.request_id)}`)
     expect(answer).not.toMatch(/HPE_|Error:| at /)
   })
+})
+
+test('a version of HTTP that is not spoken is refused', async () => {
+  const answer = await box.raw('GET /v1/toys HTTP/2.0\r\nHost: a\r\nAuthorization: Bearer free\r\nConnection: close\r\n\r\n')
+  expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*malformed_request/)
 })
 
 test('a second request hidden in the body of the first is never run', async () => {

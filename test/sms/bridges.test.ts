@@ -102,7 +102,7 @@ test('what a phone or bridge says never tells its secrets', async () => {
 
 test('a bridge hands messages in, once; what it did not sign, or signed long ago, has no effect', async () => {
   const { opened, inbox, post, ada } = await box('http')
-  const picture = { content_type: 'image/png', content: Buffer.from('picture').toString('base64') }
+  const picture = { content_type: 'image/png\r\nX: y', content: Buffer.from('picture').toString('base64') }
   const text = JSON.stringify({
     id: 'modem-1',
     from: '+4917012345678',
@@ -133,11 +133,19 @@ test('a bridge hands messages in, once; what it did not sign, or signed long ago
   expect((await post('/sms/http/inbound', text, standard('b', text, now))).body).toEqual({ effect: false })
   const [sms, ...more] = await inbox()
   expect(more).toEqual([])
-  expect(sms).toMatchObject({ codes: ['493817'], media: [{ status: 'kept', size: 7 }], identity_id: ada.id })
+  expect(sms).toMatchObject({
+    codes: ['493817'],
+    media: [{ status: 'kept', size: 7, content_type: 'application/octet-stream' }],
+    identity_id: ada.id,
+  })
   for (const [body, param] of [
     ['{', undefined],
     ['{}', 'id'],
     [text.replace('"modem-1"', '7'), 'id'],
+    [text.replace('modem-1', 'sms_01m8jhbkcbf6c9mz4xx4n51nxb'), 'id'],
+    [text.replace('+4917012345678', ' '), 'from'],
+    [text.replace('+4917012345678', '\u202eBANK'), 'from'],
+    [text.replace('+4917012345678', '\u200b'), 'from'],
     [text.replace(picture.content, '***'), 'media.0.content'],
   ] as const) {
     const told = await post('/sms/http/inbound', body, standard('c', body, now))

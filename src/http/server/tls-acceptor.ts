@@ -73,6 +73,7 @@ export class TlsAcceptor {
     secured.once('close', failed).once('close', settle)
     secured.once('secure', () => {
       settle()
+      secured.disableRenegotiation()
       // from here on the HTTP server listens, but not for errors of TLS
       secured.off('error', fail).off('close', failed)
       complete(secured)

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
 import { mac, sameBytes } from '../../core/seal/seal.ts'
+import { Line } from '../../core/shapes.ts'
 import type { RawRequest } from '../../http/route.ts'
 import { normalized } from '../phone-codes.ts'
 import { type CallbackContent, Rejected, type SmsProvider } from '../provider.ts'
@@ -21,22 +22,33 @@ interface Deps {
 }
 
 const Id = z.string().regex(/^[\x21-\x7e]{1,200}$/, { error: 'must have 1 to 200 printable ASCII characters' })
-const Party = z.string().regex(/^[^\p{Cc}]{1,64}$/u, { error: 'must have 1 to 64 printable characters' })
+const Party = Line(64)
+const ours = /^sms_[0-9a-z]{26}$/
+const mediaType = /^[\w!#$&^.+-]{1,63}\/[\w!#$&^.+-]{1,63}$/
 const Failure = z.object({ code: z.string().max(64), message: z.string().max(500) })
 
 const InboundBody = z.object({
-  id: Id,
+  // both directions are signed alike: what the box sent must not come back as received
+  id: Id.refine((id) => !ours.test(id), { error: 'must be an id of the bridge, not one of a message that this box sent' }),
   from: Party,
   to: Party,
   body: z.string().max(20_000),
   media: z
-    .array(z.object({ content_type: z.string().max(127), content: z.base64() }))
+    .array(
+      z.object({
+        content_type: z
+          .string()
+          .max(127)
+          .transform((type) => (mediaType.test(type) ? type : 'application/octet-stream')),
+        content: z.base64(),
+      }),
+    )
     .max(10)
     .default([]),
 })
 
 const StatusBody = z.object({
-  id: z.string().regex(/^sms_[0-9a-z]{26}$/, { error: 'must be the id with which the message was sent' }),
+  id: z.string().regex(ours, { error: 'must be the id with which the message was sent' }),
   status: z.enum(['sent', 'delivered', 'failed']),
   error: Failure.optional(),
 })
