@@ -140,6 +140,14 @@ const rule: FormatCallback = (_element, _walk, builder) => {
   builder.closeBlock({ trailingLineBreaks: 2 })
 }
 
+/** Struck out as on a page. */
+const struck: FormatCallback = (element, walk, builder) => {
+  const isEmpty = visibleText(element).trim() === ''
+  if (!isEmpty) builder.addLiteral('~~')
+  walk(element.children, builder)
+  if (!isEmpty) builder.addLiteral('~~')
+}
+
 /** Skips an element that its style hides; any other is formatted as if it had no style. */
 const styled: FormatCallback = (element, walk, builder) => {
   if (isHiddenStyle(element.attribs['style'] ?? '')) return
@@ -167,7 +175,8 @@ const options: HtmlToTextOptions = {
     markdownRow: row,
     markdownRule: rule,
     markdownBullets: limitedNesting('unorderedList'),
-    markdownNumbers: limitedNesting('orderedList'),
+    markdownNumbers: (element, ...rest) => numbers(element)(element, ...rest),
+    markdownStruck: struck,
     markdownQuotation: limitedNesting('blockquote'),
   },
   selectors: [
@@ -183,6 +192,7 @@ const options: HtmlToTextOptions = {
     { selector: 'table', format: 'block', options: single },
     { selector: 'tr', format: 'markdownRow' },
     { selector: 'hr', format: 'markdownRule' },
+    ...['s', 'strike', 'del'].map((selector) => ({ selector, format: 'markdownStruck' })),
     { selector: 'ul', format: 'markdownBullets', options: { itemPrefix: '- ', leadingLineBreaks: 2, trailingLineBreaks: 2 } },
     { selector: 'ol', format: 'markdownNumbers' },
     { selector: 'blockquote', format: 'markdownQuotation' },
@@ -209,6 +219,12 @@ function countAround(element: DomNode, names: ReadonlySet<string>): number {
   let count = 0
   for (let node = element.parent; node; node = node.parent) if (names.has(node.name ?? '')) count += 1
   return count
+}
+
+/** A list begins with a number that a page would show: `sanitize.ts` keeps no other. */
+function numbers(element: DomNode): FormatCallback {
+  if (!/^\d{1,4}$/.test(element.attribs['start'] ?? '')) delete element.attribs['start']
+  return limitedNesting('orderedList')
 }
 
 /** The library's formatter of this name, up to the maximum nesting of such elements. */

@@ -189,3 +189,12 @@ test('blanks at line ends, which a relaxed signature does not cover (RFC 6376 3.
   }
   expect(stripReply('Hello\n>From\there on\n> quoted')).toBe('Hello\n>From\there on')
 })
+
+test.each([
+  ['<ol start="123456"><li>One<li>Two</ol>', '1. One\n2. Two'],
+  ['<ol start="7"><li>One</ol>', '7. One'],
+  ['Was <s>10 EUR</s> <del>20 EUR</del>, now <b>5 EUR</b>', 'Was ~~10 EUR~~ ~~20 EUR~~, now 5 EUR'],
+  ['a<del> </del>b', 'a b'],
+])('%s reads as it is shown', (html, text) => {
+  expect(markdownOf(html).trim()).toBe(text)
+})
