@@ -35,7 +35,8 @@ const attacks: Attack[] = [
     run: async (attacker) => {
       await attacker.repeat(1000, async (number) => {
         const dialogue = await greeted(attacker, address(number % 50))
-        while (dialogue?.closed === false && !attacker.signal.aborted) await sleep(100)
+        const isOpen = (): boolean => dialogue?.closed === false && !attacker.signal.aborted
+        while (isOpen()) await sleep(100)
       })
     },
     answers: ['220', '421', 'closed'],
