@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { sqliteOnly } from './test/support/sqlite-only.ts'
 
 // boxes and commands are started many hundred times: what Node compiled once is kept for the next
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
@@ -50,6 +51,9 @@ const peers = [
 /** Attacks beside an honest caller: how long others wait and how much memory is held says something on a machine without other work alone. */
 const abuse = ['test/abuse/**/*.test.ts']
 
+/** The tests of boxes are run on PostgreSQL: `npm run test:postgres`. */
+const onPostgres = process.env['TEST_DATABASE'] === 'postgres'
+
 export default defineConfig({
   test: {
     // Forks that end by SIGTRAP (status 133) were ended by V8, which says why on stderr: `# Fatal process out of memory: Failed to reserve virtual
@@ -68,7 +72,8 @@ export default defineConfig({
         test: {
           name: 'box',
           include: ['test/**/*.test.ts'],
-          exclude: [...peers, ...abuse],
+          exclude: [...peers, ...abuse, ...(onPostgres ? sqliteOnly : [])],
+          globalSetup: onPostgres ? ['test/support/postgres-run.ts'] : [],
           // loading the box costs more than most tests: a worker keeps it from file to file
           isolate: false,
           setupFiles: ['test/support/memory-check.ts'],

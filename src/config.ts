@@ -27,6 +27,7 @@ import {
   Whole,
 } from './config/values.ts'
 import { doctor, log } from './config/operation.ts'
+import { database } from './config/database/settings.ts'
 import { trimEnd } from './core/text.ts'
 import { backup, retention } from './config/retention.ts'
 import { acme } from './config/acme.ts'
@@ -106,13 +107,11 @@ const http = Group({
     description:
       'SameSite attribute of the session cookie. In every case a call that changes something must come from the same origin or from http.cors_origins; none requires https',
   }),
-  max_connections: Whole(1, 1_000_000)
-    .prefault(1000)
-    .meta({
-      description:
-        'Maximum number of open connections; a further one takes the place of the oldest of the network that has most, if that has more than its own, else it is closed immediately',
-      unit: 'connections',
-    }),
+  max_connections: Whole(1, 1_000_000).prefault(1000).meta({
+    description:
+      'Maximum number of open connections; a further one takes the place of the oldest of the network that has most, if that has more than its own, else it is closed immediately',
+    unit: 'connections',
+  }),
   max_connections_per_address: Whole(1, 1_000_000).prefault(100).meta({
     description:
       'Maximum number of open connections from one address (IPv6: one /64; 4 times as many from a /56, 16 times from a /48); those of trusted_proxies are not counted',
@@ -188,6 +187,7 @@ const Settings = Group({
     unit: 'bytes',
     restart: true,
   }),
+  database: database.prefault({}).meta({ description: 'The database' }),
   bootstrap_key: Secret.optional().meta({
     description: 'API key with every scope, for a first setup: 20 to 128 printable ASCII characters without spaces',
     secret: true,
