@@ -1,7 +1,6 @@
 import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
-import { sqliteOnly } from './test/support/sqlite-only.ts'
 
 // boxes and commands are started many hundred times: what Node compiled once is kept for the next
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
@@ -72,11 +71,11 @@ export default defineConfig({
         test: {
           name: 'box',
           include: ['test/**/*.test.ts'],
-          exclude: [...peers, ...abuse, ...(onPostgres ? sqliteOnly : [])],
+          exclude: [...peers, ...abuse],
           globalSetup: onPostgres ? ['test/support/postgres-run.ts'] : [],
           // loading the box costs more than most tests: a worker keeps it from file to file
           isolate: false,
-          setupFiles: ['test/support/memory-check.ts'],
+          setupFiles: ['test/support/memory-check.ts', ...(onPostgres ? ['test/support/leave-out.ts'] : [])],
           env: temporary(),
           // bounds for what must come, on a machine that has much else to do
           testTimeout: 180_000,

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { verifyAuditOf } from '../../src/audit/verify.ts'
@@ -116,7 +116,7 @@ test('needs audit:read, which no key that is bound to an identity can have', asy
   expect(bound['scopes']).toContain('account:read')
   // and where a key has it all the same, nothing is listed
   {
-    using database = new DatabaseSync(file(box), { timeout: 60_000 })
+    using database = openStore(file(box), { timeout: 60_000 })
     database.prepare('UPDATE api_keys SET scopes = ? WHERE id = ?').run('["audit:read"]', bound['id'])
   }
   await box.restart()
@@ -252,7 +252,7 @@ test('has no secret, and nothing of what messages say', async () => {
   await ada.call('POST', '/v1/account/password', { current_password: person.password, password: 'private new password' })
   const { body: token } = await box.call('POST', '/v1/realtime/token', { channels: ['email_messages'] })
   await found(box, 'realtime_token.created')
-  using database = new DatabaseSync(file(box), { readOnly: true })
+  using database = openStore(file(box), { readOnly: true })
   const all = JSON.stringify(database.prepare('SELECT * FROM audit').all())
   expect(all).toContain('key.created')
   expect(all).toContain(id)
@@ -320,7 +320,7 @@ test('a change whose row cannot be written is not made', async () => {
   const box = await appliance()
   const { body: made } = await box.call('POST', '/v1/api-keys', { scopes: ['messages:read'] })
   {
-    using database = new DatabaseSync(file(box), { timeout: 60_000 })
+    using database = openStore(file(box), { timeout: 60_000 })
     database.exec("CREATE TRIGGER full BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'full'); END")
   }
   expect((await box.call('DELETE', `/v1/api-keys/${made['id']}`)).status).toBe(500)

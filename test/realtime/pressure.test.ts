@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, test, vi } from 'vitest'
 import { EventLog } from '../../src/events/log.ts'
 import type { Sql } from '../../src/store/database.ts'
@@ -65,7 +65,7 @@ test('a reader that pauses while it is given what is stored is waited for, not c
 test('however many catch up at once, only one of them looks through the log in a turn of the event loop', async () => {
   const box = await appliance()
   const ada = await identity(box, 'Ada')
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'))
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'))
   database.exec(`WITH RECURSIVE many (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM many WHERE number < 100000)
     INSERT INTO events (id, type, account_id, identity_id, created_at, data)
     SELECT 'evt_' || number, 'identity.updated', 'acct_other', NULL, '2026-01-01T00:00:00.000Z', '{}' FROM many`)

@@ -9,6 +9,7 @@ import { createLog } from '../../src/core/log.ts'
 import type { Testing } from '../../src/assembly.ts'
 import { DnsStub } from './dns-stub.ts'
 import { prepareByCopy } from './new-database.ts'
+import { storeIsAt } from './open-store.ts'
 import { newDatabase } from './postgres-server.ts'
 import { lendCertificate } from './own-certificate.ts'
 import { rsaPairs } from './rsa-pairs.ts'
@@ -100,6 +101,7 @@ export async function openAppliance(
     twice,
     ...testing,
   }
+  if (database) storeIsAt(settings.PILLARBOX_DATA_DIR, database.url)
   const log = createLog('trace', { write: (line: string) => void logged.push(line) })
   const load = (): Promise<Config> => loadConfig({ env: settings, cwd: directory })
   await lendCertificate(settings.PILLARBOX_DATA_DIR)

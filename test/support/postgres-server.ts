@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, globSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, globSync, openSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
@@ -55,6 +55,8 @@ export async function startPostgres(options: Record<string, string> = {}, encodi
     ...options,
   }
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  // refused statements, with their errors
+  const log = openSync(process.env['TEST_POSTGRES_LOG'] ?? '/dev/null', 'a')
   let running: ChildProcess | undefined
   const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`
   const run: PostgresServer['run'] = async (database, ...statements) => {
@@ -71,7 +73,7 @@ export async function startPostgres(options: Record<string, string> = {}, encodi
   const start = async (): Promise<void> => {
     const child = spawn('setpriv', [...asUser, join(programs, 'postgres'), '-D', data, ...flags], {
       cwd: directory,
-      stdio: 'ignore',
+      stdio: ['ignore', 'ignore', log],
     })
     running = child
     const until = Date.now() + 60_000
@@ -112,7 +114,7 @@ const template = 'pillarbox_template'
 
 /** Creates the database that `newDatabase` copies. */
 export async function addTemplate(server: Pick<PostgresServer, 'url' | 'run'>): Promise<void> {
-  await server.run('postgres', `CREATE DATABASE ${template} ENCODING 'UTF8' TEMPLATE template0`)
+  await server.run('postgres', `CREATE DATABASE ${template} ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0`)
   await preparePostgres(parsePostgresUrl(server.url(template)), false)
 }
 

@@ -1,7 +1,7 @@
 import { limitless } from './limitless.ts'
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from './open-store.ts'
 import { deflateRawSync } from 'node:zlib'
 import { emailQueued } from '../../src/outbound/model.ts'
 import { type Clock, systemClock } from '../../src/core/clock.ts'
@@ -93,7 +93,7 @@ export function noted(box: Appliance, id: string, position: number, change: Part
 
 /** What the box has on disk, while it runs. */
 export function rows<Row = Record<string, unknown>>(box: Appliance, query: string): Row[] {
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { readOnly: true })
   try {
     return database.prepare(query).all() as Row[]
   } finally {

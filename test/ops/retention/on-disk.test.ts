@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { deliver, message } from '../../support/appliance.ts'
 import { passphraseFile, pillarbox } from '../backup/command.ts'
@@ -97,7 +97,7 @@ async function arrive({ box, clock }: Pick<Kept, 'box' | 'clock'>, count: number
     )
     expect(await deliver(box.smtp, { to, raw })).toMatch(/^250/)
   }
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   try {
     const query = database.prepare('SELECT id FROM emails WHERE subject = ?')
     return sent.map((one) => ({ ...one, id: query.get(`About ${one.subject}`)!['id'] as string }))
@@ -113,7 +113,7 @@ function word(): string {
 /** Which of the words of these messages a database file contains: as bytes anywhere, or as terms of the search index. */
 function wordsIn(file: string, letters: Letter[]): string[] {
   const bytes = readFileSync(file).toString('latin1').toLowerCase()
-  const database = new DatabaseSync(file)
+  const database = openStore(file)
   database.exec(`CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, emails_search, 'row')`)
   const terms = new Set(
     database
