@@ -50,7 +50,7 @@ export interface Recording {
 /**
  * The interface of database engines. Reads outside a transaction see only committed data. Values are always parameters.
  *
- * SQL is written in the subset that SQLite and PostgreSQL share, with these functions of SQLite, which a schema for PostgreSQL has to define:
+ * SQL is written in the subset that SQLite and PostgreSQL share, with these functions of SQLite, which the schema for PostgreSQL defines:
  * `instr`, `json`, `json_each` (of an array of texts, its column `value`), `json_extract` (which is always text there), `json_set`, `json_remove` and
  * `json_valid`. A condition that no index should serve is written with `column || ''`. SQLite's alone are the statements of `sqlite/`, of
  * `mail/search/full-text.ts` and of `ops/retention/search-index.ts`, and of what reads or writes a database file as a whole: here, in `ops/backup/`

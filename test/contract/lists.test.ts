@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { openapi } from '../../src/http/openapi/openapi.ts'
 import type { Sql } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { BoxDatabase } from '../support/box-database.ts'
 import { inhabit, type Inhabited } from './inhabited.ts'
 
 /** More rows than a list may look through on the event loop. */
@@ -132,9 +132,8 @@ beforeAll(async () => {
   const { own, box } = all
   const card = `/v1/cards/${own.objects['cards/:id']}/transactions`
   await box.call('POST', card, { type: 'report', amount_cents: 1, description: 'ticket' })
-  all.database
-    .exec(`INSERT OR IGNORE INTO domain_reports (domain_id, kind, reporter, report_id, begins_at, ends_at, received_at, data)
-    SELECT '${own.objects['domains/:id']}', 'dmarc', 'r', '1', '${old}', '${old}', '${old}', '{}'`)
+  all.database.exec(`INSERT INTO domain_reports (domain_id, kind, reporter, report_id, begins_at, ends_at, received_at, data)
+    SELECT '${own.objects['domains/:id']}', 'dmarc', 'r', '1', '${old}', '${old}', '${old}', '{}' WHERE true ON CONFLICT DO NOTHING`)
   for (const table of new Set(Object.values(lists).flatMap(({ filled }) => filled ?? []))) fill(table)
   fill('emails_trash')
   fill('sms_trash')
@@ -169,13 +168,13 @@ test.each(rows)('%s?%s reads its rows %s the event loop', async (path, query, wh
   const beside: string[] = []
   const onLoop: Sql[] = []
   const spies = [
-    vi.spyOn(SqliteDatabase.prototype, 'slow').mockImplementation(async (asked) => {
+    vi.spyOn(BoxDatabase.prototype, 'slow').mockImplementation(async (asked) => {
       beside.push(asked.sql)
       return all.database.prepare(asked.sql).all(...(asked.values as string[]))
     }),
     ...(['all', 'get'] as const).map((name) => {
-      const real = SqliteDatabase.prototype[name] as (this: SqliteDatabase, asked: Sql) => Promise<never>
-      return vi.spyOn(SqliteDatabase.prototype, name).mockImplementation(function (this: SqliteDatabase, asked: Sql) {
+      const real = BoxDatabase.prototype[name] as (this: typeof BoxDatabase.prototype, asked: Sql) => Promise<never>
+      return vi.spyOn(BoxDatabase.prototype, name).mockImplementation(function (this: typeof BoxDatabase.prototype, asked: Sql) {
         onLoop.push(asked)
         return real.call(this, asked)
       })
@@ -227,12 +226,15 @@ test.each(Object.entries(long))('%s reads no more of long rows than its answer h
     return found
   }
   const spies = [
-    vi.spyOn(SqliteDatabase.prototype, 'slow').mockImplementation(async (asked) => {
+    vi.spyOn(BoxDatabase.prototype, 'slow').mockImplementation(async (asked) => {
       return count(all.database.prepare(asked.sql).all(...(asked.values as string[])))
     }),
     ...(['all', 'get'] as const).map((name) => {
-      const real = SqliteDatabase.prototype[name] as (this: SqliteDatabase, asked: Sql) => Promise<never>
-      return vi.spyOn(SqliteDatabase.prototype, name).mockImplementation(async function (this: SqliteDatabase, asked: Sql) {
+      const real = BoxDatabase.prototype[name] as (this: typeof BoxDatabase.prototype, asked: Sql) => Promise<never>
+      return vi.spyOn(BoxDatabase.prototype, name).mockImplementation(async function (
+        this: typeof BoxDatabase.prototype,
+        asked: Sql,
+      ) {
         return count(await real.call(this, asked))
       })
     }),

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { expect, test, vi } from 'vitest'
 import { PlainSession } from '../../src/realtime/plain.ts'
 import type { Sql } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { BoxDatabase } from '../support/box-database.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import { refusal, silent } from '../support/handshake.ts'
 import { connect, identity, keyWith, live, token } from '../support/live.ts'
@@ -82,8 +82,8 @@ test('a key that was changed and cannot be read again opens nothing', async () =
   const box = await appliance()
   const { id, key } = await keyWith(box, {})
   const sockets = [await connect(box, {}, key), await connect(box, {}, key)]
-  const get = Object.getOwnPropertyDescriptor(SqliteDatabase.prototype, 'get')!.value as (query: Sql) => Promise<undefined>
-  vi.spyOn(SqliteDatabase.prototype, 'get').mockImplementation(function (this: SqliteDatabase, query) {
+  const get = Object.getOwnPropertyDescriptor(BoxDatabase.prototype, 'get')!.value as (query: Sql) => Promise<undefined>
+  vi.spyOn(BoxDatabase.prototype, 'get').mockImplementation(function (this: typeof BoxDatabase.prototype, query) {
     if (query.sql.includes('api_keys.id =')) return Promise.reject(new Error('the disk does not answer'))
     return get.call(this, query)
   })

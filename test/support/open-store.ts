@@ -64,7 +64,7 @@ class PostgresStore implements Store {
   }
 
   exec(text: string): void {
-    this.#ask(text)
+    this.#ask(text.replaceAll('BEGIN IMMEDIATE', 'BEGIN'))
   }
 
   close(): void {

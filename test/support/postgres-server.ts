@@ -109,6 +109,16 @@ export async function startPostgres(options: Record<string, string> = {}, encodi
   return { port, directory, url, run, stop, start, close }
 }
 
+/** Functions of SQLite that tests use beside the box. */
+const beside = [
+  // of one number with leading zeros
+  `CREATE FUNCTION printf(form text, number bigint) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT regexp_replace(form, '%0\\d+d',
+    lpad(number::text, substring(form FROM '%0(\\d+)d')::integer, '0')) $$`,
+  `CREATE FUNCTION pragma_table_info(of text) RETURNS TABLE (name text) LANGUAGE sql STABLE STRICT
+    AS $$ SELECT attname::text FROM pg_attribute WHERE attrelid = of::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum $$`,
+  `CREATE FUNCTION zeroblob(bytes integer) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT decode(repeat('00', bytes), 'hex') $$`,
+]
+
 /** The database that the databases of boxes are copied from. */
 const template = 'pillarbox_template'
 
@@ -116,6 +126,7 @@ const template = 'pillarbox_template'
 export async function addTemplate(server: Pick<PostgresServer, 'url' | 'run'>): Promise<void> {
   await server.run('postgres', `CREATE DATABASE ${template} ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0`)
   await preparePostgres(parsePostgresUrl(server.url(template)), false)
+  await server.run(template, ...beside)
 }
 
 let last = 0
