@@ -41,6 +41,7 @@ const peers = [
   'test/realtime/memory.test.ts',
   'test/reporting/**/*.test.ts',
   'test/store/{durability,portable}.test.ts',
+  'test/store/postgres/*.test.ts',
   'test/tokens/{examples,others}.test.ts',
   'test/ops/transfer/{directory,foreign}.test.ts',
   'test/watch/metrics.test.ts',

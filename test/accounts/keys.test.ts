@@ -345,7 +345,7 @@ function copies(box: Appliance, count: number): void {
     .prepare(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
         INSERT INTO api_keys (id, hash, ${columns}) SELECT 'key_' || i, 'hash ' || i, ${columns} FROM n,
-        (SELECT * FROM api_keys ORDER BY seq DESC LIMIT 1)`,
+        (SELECT * FROM api_keys ORDER BY seq DESC LIMIT 1) AS last`,
     )
     .run(count)
   database.close()

@@ -16,7 +16,9 @@ const types = {
   getTypeParser: ((type: number) => parserOf(type) ?? pg.types.getTypeParser(type)) as typeof pg.types.getTypeParser,
 }
 
-parentPort!.on('message', async ({ id, url, text, values, done, port }: Request) => {
+parentPort!.on('message', (request: Request) => void answer(request))
+
+async function answer({ id, url, text, values, done, port }: Request): Promise<void> {
   try {
     let client = clients.get(id)
     if (text === undefined) {
@@ -37,4 +39,4 @@ parentPort!.on('message', async ({ id, url, text, values, done, port }: Request)
   }
   Atomics.store(done, 0, 1)
   Atomics.notify(done, 0)
-})
+}

@@ -1,18 +1,36 @@
-/** Tests that are left out on PostgreSQL (`npm run test:postgres`): of one file, all or those with these names. */
+/** Tests that are left out on PostgreSQL (`npm run test:postgres`): of one file or folder, all or those with these names. */
 interface LeftOut {
   file: string
   tests?: readonly RegExp[]
 }
 
-/** By the reason: what only SQLite has, or what PostgreSQL does not have yet. */
+/** By the reason: what only SQLite has, or what PostgreSQL does not have yet (docs/decisions/0034-postgresql.md). */
 const reasons: Record<string, readonly LeftOut[]> = {
-  'It looks at the database file, its pages or its log.': [],
-  'It uses pragmas, functions or the trigger language of SQLite beside the box.': [
-    { file: 'test/mail/copies.test.ts', tests: [/^its attachments are listed/, /^one copy that cannot be stored/] },
-    { file: 'test/mail/fair-reads.test.ts', tests: [/^a search is answered while/] },
+  'It looks at the database file or its log, or for bytes on the disk, which a server has elsewhere.': [
+    { file: 'test/logins/api.test.ts', tests: [/^nothing of a login but/, /^what is deleted or replaced is gone/] },
+    { file: 'test/totp/api.test.ts', tests: [/^what is deleted is gone from the disk/, /^of many that come and go/] },
+    { file: 'test/accounts/sessions.test.ts', tests: [/^neither the cookie nor the password/] },
+    { file: 'test/cards/secrecy.test.ts', tests: [/^the encrypted data is in its row/, /^of cancelled cards/] },
+    { file: 'test/contract/secrets.test.ts' },
+    { file: 'test/contract/idempotency.test.ts', tests: [/^what is kept outlives a restart/] },
+    { file: 'test/webhooks/api.test.ts', tests: [/^secrets and headers do not lie open/] },
+    { file: 'test/webhooks/purged.test.ts' },
+    { file: 'test/mail/deletion.test.ts', tests: [/^a purged message is gone/] },
   ],
-  'It is of the engine of SQLite itself.': [],
-  'Backup, verify and restore are not on PostgreSQL yet (docs/decisions/0034-postgresql.md).': [],
+  'It uses pragmas, functions or triggers of SQLite beside the box.': [
+    { file: 'test/mail/copies.test.ts', tests: [/^one copy that cannot be stored/] },
+    { file: 'test/logins/api.test.ts', tests: [/^is bounded/] },
+    { file: 'test/policy/contacts.test.ts', tests: [/notes of new recipients are bounded/, /^those that a person approved/] },
+    { file: 'test/tokens/own.test.ts', tests: [/^a new master key seals/] },
+  ],
+  'It watches the engine of SQLite at work, or counts its reads.': [
+    { file: 'test/webhooks/api.test.ts', tests: [/^an event reads none of the webhooks/] },
+    { file: 'test/realtime/pressure.test.ts', tests: [/^1,000 waits ask the store/] },
+  ],
+  'It needs the speed of SQLite: on a slower one its rate limit recovers meanwhile.': [
+    { file: 'test/mcp/rate.test.ts', tests: [/^a tool costs as many calls/] },
+  ],
+  'Backup, restore and verify refuse on PostgreSQL.': [{ file: 'test/ops/backup/' }],
 }
 
 /** Why a test is left out on PostgreSQL; undefined for those that run there. */

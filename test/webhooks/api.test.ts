@@ -269,7 +269,7 @@ test('many events of an account with many webhooks are not in the way of another
   for (const { id } of [first, last]) {
     const events = database
       .prepare(
-        `SELECT events.seq FROM deliveries_queue JOIN events ON events.id = load ->> 'event_id' WHERE lane = ? ORDER BY deliveries_queue.seq`,
+        `SELECT events.seq FROM deliveries_queue JOIN events ON events.id = json_extract(load, '$.event_id') WHERE lane = ? ORDER BY deliveries_queue.seq`,
       )
       .all(id as string)
       .map(({ seq }) => Number(seq))

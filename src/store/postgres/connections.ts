@@ -40,6 +40,11 @@ export async function connect(target: PostgresTarget, options: ConnectionOptions
   }
 }
 
+/** Removes what an error of the server quotes from rows and parameters: it would be logged. */
+export function withoutValues(error: unknown): void {
+  if (error instanceof pg.DatabaseError) Object.assign(error, { detail: undefined, where: undefined, internalQuery: undefined })
+}
+
 /** The SQLSTATE of an error that the server reported; undefined for a failure of the connection, and for errors of others. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined

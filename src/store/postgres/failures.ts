@@ -1,6 +1,6 @@
 import { Fault, storageFull } from '../../core/fault.ts'
 import { tooSlow } from '../faults.ts'
-import { sqlState } from './connections.ts'
+import { sqlState, withoutValues } from './connections.ts'
 
 /** Transactions that another one made fail: they can run again (Appendix A of PostgreSQL's documentation, as all codes here). */
 const conflicts = ['40001', '40P01']
@@ -22,6 +22,7 @@ export function asFault(error: unknown): unknown {
 
 /** The error of a call of the driver: what the server did not report is a failure of the connection. */
 export function driverFault(error: unknown): unknown {
+  withoutValues(error)
   return sqlState(error) === undefined ? unavailable(error) : asFault(error)
 }
 

@@ -66,8 +66,9 @@ export class PostgresTransaction implements Transaction {
     try {
       return await this.#connection.query(prepared)
     } catch (error) {
+      const fault = driverFault(error)
       this.#failure ??= { error }
-      throw driverFault(error)
+      throw fault
     } finally {
       this.#running -= 1
       if (this.#running === 0) this.whenIdle(true)

@@ -68,7 +68,14 @@ export class Writer {
   /** Makes the connection, with the lock of the box. */
   async connect(): Promise<Connection> {
     if (this.#connection) return this.#connection
-    const session = { default_transaction_isolation: 'serializable', idle_in_transaction_session_timeout: '30000' }
+    const session = {
+      default_transaction_isolation: 'serializable',
+      idle_in_transaction_session_timeout: '30000',
+      // the lock of a connection that was cut is free before long
+      tcp_keepalives_idle: '10',
+      tcp_keepalives_interval: '5',
+      tcp_keepalives_count: '3',
+    }
     const connection = await connect(this.#target, { timeout: statementTimeout, session })
     connection.on('end', () => this.#forget(connection))
     if (this.#options.alone && !(await locked(connection))) {

@@ -20,11 +20,11 @@ afterAll(async () => {
 })
 
 beforeEach(async (context) => {
-  if (!postgres) return context.skip()
+  if (!postgres) context.skip()
   const name = `engine_${(count += 1)}`
-  target = await emptyDatabase(postgres, name)
+  target = await emptyDatabase(postgres!, name)
   await preparePostgres(target, false)
-  await postgres.run(name, 'CREATE TABLE t (id BIGINT PRIMARY KEY, v TEXT, b BYTEA)')
+  await postgres!.run(name, 'CREATE TABLE t (id BIGINT PRIMARY KEY, v TEXT, b BYTEA)')
 })
 
 test('rows are as with SQLite: numbers, 0 and 1, bytes, any text', async () => {
@@ -137,7 +137,7 @@ test('a slow read ends at its deadline, and the next one is answered', async () 
   const { database } = await opened(target)
   await expect(database.slow(sql`SELECT pg_sleep(20)`, 300)).rejects.toMatchObject({ code: 'too_slow' })
   expect(await database.slow(sql`SELECT 1 AS one`, 2000)).toEqual([{ one: 1 }])
-  await expect(database.slow(sql`DELETE FROM t`, 2000)).rejects.toThrow(/read-only/)
+  await expect(database.slow(sql`DELETE FROM t`, 2000)).rejects.toThrow()
 })
 
 test.each(['before', 'after'] as const)(
@@ -208,6 +208,15 @@ test('what waits is written before the database closes; then nothing is', async 
   await expect(database.transaction(async () => 1)).rejects.toMatchObject({ code: 'stopping' })
   await expect(database.all(sql`SELECT 1`)).rejects.toMatchObject({ code: 'stopping' })
   await expect(database.slow(sql`SELECT 1`, 1000)).rejects.toMatchObject({ code: 'stopping' })
+})
+
+test('an error of the server does not quote rows', async () => {
+  const { database } = await opened(target)
+  const error = await database
+    .transaction((tx) => tx.run(sql`INSERT INTO t (id, v) VALUES (NULL, ${'a-secret-word'})`))
+    .catch((thrown: unknown) => thrown)
+  expect(error).toMatchObject({ code: '23502' })
+  expect(JSON.stringify(error)).not.toContain('a-secret-word')
 })
 
 test('one box at a time', async () => {

@@ -90,7 +90,15 @@ test('two thousand random searches find the same e-mails on both engines', async
     const text = words(1 + (random(3) === 0 ? 1 + random(2) : 0))
     const prefix = random(4) === 0
     const column = [undefined, undefined, undefined, undefined, 'sender', 'subject'][random(6)] as Term['column']
-    return { column, text: prefix ? [...text].slice(0, 1 + random(4)).join('') : text, prefix }
+    return {
+      column,
+      text: prefix
+        ? Array.from(text)
+            .slice(0, 1 + random(4))
+            .join('')
+        : text,
+      prefix,
+    }
   }
   let found = 0
   for (let query = 0; query < 2000; query += 1) {
