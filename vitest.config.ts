@@ -27,6 +27,7 @@ const peers = [
   'test/peers/**/*.test.ts',
   'test/install/**/*.test.ts',
   'test/**/*{killed,restart}*.test.ts',
+  'test/torture/short.test.ts',
   'test/{http/fuzz,cards/model,outbound/hostile}.test.ts',
   'test/ops/backup/{damage,full-disk}.test.ts',
   'test/certificates/self-signed.test.ts',

@@ -108,10 +108,10 @@ npm run bench -- --page                                      # measure nothing, 
 Haraka is installed by npm into a directory outside the project (\`BENCH_HARAKA_DIR\`, else one in the system's temporary directory); without it P2 is left out.
 The mailbox of P12 takes about 5 GB in the temporary directory (\`TMPDIR\`).
 
-That nothing answered with 250 is ever lost is not a matter of speed, but of the same machine: a hundred kills in the middle of mail are
+That nothing answered with 250 is ever lost is not a matter of speed, but of the same machine: a hundred kills under load ([reliability.md](reliability.md)) are
 
 \`\`\`
-PILLARBOX_TEST_KILLS=100 npx vitest run test/walks/restart-in-the-middle.test.ts
+npm run torture -- --trial kills --count 100
 \`\`\`
 `
 }

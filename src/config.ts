@@ -27,7 +27,6 @@ import {
   Whole,
 } from './config/values.ts'
 import { doctor, log } from './config/operation.ts'
-import { database } from './config/database/settings.ts'
 import { trimEnd } from './core/text.ts'
 import { backup, retention } from './config/retention.ts'
 import { acme } from './config/acme.ts'
@@ -109,7 +108,7 @@ const http = Group({
   }),
   max_connections: Whole(1, 1_000_000).prefault(1000).meta({
     description:
-      'Maximum number of open connections; a further one takes the place of the oldest of the network that has most, if that has more than its own, else it is closed immediately',
+      'Maximum number of open connections; a further one takes the place of the oldest of the network with most of them and without a call with a key within three minutes, if that has more than its own, else it is closed immediately',
     unit: 'connections',
   }),
   max_connections_per_address: Whole(1, 1_000_000).prefault(100).meta({
@@ -187,7 +186,6 @@ const Settings = Group({
     unit: 'bytes',
     restart: true,
   }),
-  database: database.prefault({}).meta({ description: 'The database' }),
   bootstrap_key: Secret.optional().meta({
     description: 'API key with every scope, for a first setup: 20 to 128 printable ASCII characters without spaces',
     secret: true,

@@ -150,6 +150,9 @@ export const Email = z
   .string()
   .max(254, { error: 'must have at most 254 characters' })
   .regex(/^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]+$/u, { error: 'must be an address such as ada@example.com' })
+  .refine((address) => !/[\p{C}\p{Default_Ignorable_Code_Point}]/u.test(address), {
+    error: 'must have no characters that are not seen, so that no two addresses look alike',
+  })
   .meta({ example: 'ada@example.com' })
 
 const Typed = z.string().min(1).max(1000)

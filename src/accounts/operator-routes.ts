@@ -22,7 +22,7 @@ export function operatorRoutes(accounts: Accounts, cursors: Cursors): AnyRoute[]
     route('POST', '/accounts', {
       scope: 'account:write',
       // its owner is a person, whom no policy holds
-      reads: ['holds:decide'],
+      alsoScope: ['holds:decide'],
       operator: true,
       sdk: 'accounts.create',
       errors: { 409: ['conflict', 'email_taken'], 429: ['busy'] },

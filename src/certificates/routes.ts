@@ -30,7 +30,7 @@ export function routes(deps: {
     route('POST', '/certificates/renew', {
       scope: 'account:write',
       operator: true,
-      reads: ['account:read'],
+      alsoScope: ['account:read'],
       sdk: 'certificates.renew',
       errors: { 404: ['not_found'], 409: ['not_running', 'acme_not_configured'], 429: ['acme_tries'] },
       audit: 'certificate.renewed',

@@ -97,7 +97,9 @@ function describeIssue(issue: z.core.$ZodIssue, draft: Draft, top: Section): Con
       { ...draft.place(setting.path, 'name'), message: `${issue.message}, not ${formatValue(setting.fallback)}, its default` },
     ]
   if (value === undefined) return [{ ...place, message: `is missing, ${issue.message}` }]
-  return [{ ...place, message: `${issue.message}${setting?.secret ? '' : `, not ${formatValue(value)}`}` }]
+  // a whole sentence says itself what was there
+  const isWhole = issue.message.endsWith('.')
+  return [{ ...place, message: `${issue.message}${setting?.secret || isWhole ? '' : `, not ${formatValue(value)}`}` }]
 }
 
 /** The innermost section around a path. */

@@ -1,6 +1,6 @@
+import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import { domainToASCII, domainToUnicode } from 'node:url'
-import { getDomain, parse } from 'tldts'
 
 /** Characters of a name as the DNS has it (RFC 1035 2.3.4, less the length octets). */
 const longestName = 253
@@ -35,9 +35,14 @@ function aLabelOf(text: string): string {
   return ascii.startsWith('xn--') && domainToUnicode(ascii) === text.normalize('NFC').toLowerCase() ? ascii : ''
 }
 
+const require = createRequire(import.meta.url)
+
+// the public suffix list, loaded when it is first used: it takes ten milliseconds and eight megabytes, and most commands and threads never need it
+const suffixes = () => require('tldts') as typeof import('tldts')
+
 /** The registrable domain by the public suffix list, private suffixes included; the domain itself if it is a suffix. */
 export function organizationOf(domain: string): string {
-  return getDomain(domain, { allowPrivateDomains: true }) ?? domain
+  return suffixes().getDomain(domain, { allowPrivateDomains: true }) ?? domain
 }
 
 /** Top-level domains that the public DNS does not have, and names within networks do: RFC 6761 6, RFC 6762 appendix G, RFC 9476, and those that ICANN keeps back. */
@@ -47,7 +52,7 @@ const privateTopLevels = new Set(
 
 /** False for a name whose top-level domain is neither in the public suffix list nor one for networks of one's own. */
 export function hasKnownTopLevel(domain: string): boolean {
-  return parse(domain).isIcann === true || privateTopLevels.has(domain.slice(domain.lastIndexOf('.') + 1))
+  return suffixes().parse(domain).isIcann === true || privateTopLevels.has(domain.slice(domain.lastIndexOf('.') + 1))
 }
 
 /** True if a text is an address literal such as `[192.0.2.1]` (RFC 5321 4.1.3). */

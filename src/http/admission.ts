@@ -26,7 +26,7 @@ export interface RateLimits {
 /** The fields of a route that decide who may call it. */
 export interface Admitting extends Pick<
   AnyRoute,
-  'scope' | 'reads' | 'rate' | 'operator' | 'own' | 'effect' | 'local' | 'whileStopped'
+  'scope' | 'alsoScope' | 'rate' | 'operator' | 'own' | 'effect' | 'local' | 'whileStopped'
 > {
   /** By tokens that this path alone takes, besides keys. */
   tokens?: Authenticate
@@ -209,7 +209,7 @@ export function refusalOf(caller: Caller, route: Admitting, operator: string): F
     return new Fault('forbidden', 'This call is available only to commands on the machine of the box.', { code: 'local_only' })
   }
   if (route.scope === 'public' || (route.own && caller.person)) return undefined
-  const missing = [[route.scope].flat(), route.reads ?? []].find((any) => any.length > 0 && !may(caller, any))
+  const missing = [[route.scope].flat(), route.alsoScope ?? []].find((any) => any.length > 0 && !may(caller, any))
   return missing && insufficientScope(missing, caller.person)
 }
 

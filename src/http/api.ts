@@ -356,7 +356,8 @@ export class Api {
       refused?.(verdict.caller, verdict.fault)
       throw verdict.fault
     }
-    if (verdict.caller.account_id !== '') admitNetwork(networkOf(state.connection.remoteAddress ?? ''))
+    const { account_id } = verdict.caller
+    if (account_id !== '') admitNetwork(networkOf(state.connection.remoteAddress ?? ''), account_id)
     return verdict
   }
 

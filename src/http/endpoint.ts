@@ -3,6 +3,7 @@ import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import { release } from '../core/memory.ts'
 import type { Caller } from '../core/scopes.ts'
+import { askedBy } from '../core/work/long-work.ts'
 import { type AuditDeps, CallAudit } from './audit.ts'
 import { jsonAnswer, present, presentDocument, presentDownload, presentUnwritten, visibleTo, textOf } from './answer.ts'
 import type { Body } from './body.ts'
@@ -56,7 +57,9 @@ const noUpload: Upload = { octets: (async function* () {})(), length: 0 }
 
 /** Handles a call by its declared route: ids, query, body, idempotency, handler, reply schema, and the fields that the caller may see. */
 export async function handleCall(route: AnyRoute, call: Call, deps: CallDeps): Promise<Answer> {
-  return visibleTo(route, call.caller, await fullAnswer(route, call, deps))
+  const answer = (): Promise<Answer> => fullAnswer(route, call, deps)
+  const isReading = route.method === 'GET' && !route.effect
+  return visibleTo(route, call.caller, await (isReading ? askedBy(call.abort, answer) : answer()))
 }
 
 async function fullAnswer(route: AnyRoute, call: Call, deps: CallDeps): Promise<Answer> {

@@ -96,8 +96,8 @@ interface Declaration<Path extends string, Query extends z.ZodType, Body extends
   root?: boolean
   /** Any one of these scopes admits; `public` needs no key. */
   scope: Scope | Scope[] | 'public'
-  /** The scopes for what the call reads or decides besides: any one of these is needed too. */
-  reads?: Scope[]
+  /** Scopes of which one is needed besides `scope`, for what the call reads or decides. */
+  alsoScope?: Scope[]
   /**
    * The fields that a caller who may write but not read sees: these beside `id`, `identity_id`, `status`, `deleted`, `created_at` and
    * `updated_at`, or all; all by default for status 201. Reading scopes are those of `scope` with `read` for `write`.
@@ -243,18 +243,18 @@ export function maxBodyBytes({ limit, scope, method }: Pick<AnyRoute, 'limit' | 
 
 const receipt = ['id', 'identity_id', 'status', 'deleted', 'created_at', 'updated_at']
 
-type ReceiptOptions = Pick<AnyRoute, 'method' | 'scope' | 'reads' | 'receipt' | 'status'>
+type ReceiptOptions = Pick<AnyRoute, 'method' | 'scope' | 'alsoScope' | 'receipt' | 'status'>
 
 /** The scopes of which one shows the full response of a write, and the fields that others see; undefined when all callers see everything. */
 export function readersOf({
   method,
   scope,
-  reads,
+  alsoScope,
   receipt: declared,
   status,
 }: ReceiptOptions): { scopes: Scope[]; fields: readonly string[] } | undefined {
   const shown = declared ?? (status === 201 ? 'all' : [])
-  if (method === 'GET' || shown === 'all' || reads) return undefined
+  if (method === 'GET' || shown === 'all' || alsoScope) return undefined
   const writing = [scope].flat().filter((one) => one.endsWith(':write'))
   if (writing.length === 0) return undefined
   return { scopes: writing.map((one) => one.replace(/write$/, 'read') as Scope), fields: [...receipt, ...shown] }

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { inflateRaw } from 'node:zlib'
 import { readLongJson } from '../core/long-json.ts'
+import { notFound } from '../core/fault.ts'
 import { longWork } from '../core/work/long-work.ts'
 import { inflate } from '../store/blobs.ts'
 import { raw, type Reader, sql, type Sql } from '../store/database.ts'
@@ -47,9 +48,15 @@ export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated
 
 /** A row of `emails` with its compressed bodies. */
 export interface StoredEmailWithBody extends StoredEmail {
+  /** Bytes of the bodies before deflating; null without any. */
+  body_octets: number | null
   deflated: number | null
+  /** Null for long bodies, which `wholeEmail` reads. */
   bytes: Uint8Array | null
 }
+
+/** Bytes of bodies that are long: they are read one at a time, and in pieces. */
+const long = 256 * 1024
 
 const columns = [
   'seq',
@@ -94,8 +101,11 @@ export const storedColumns: readonly string[] = [
 /** The columns of a list. */
 export const rowColumns: Sql = raw(columns.map((name) => `emails.${name}`).join(', '))
 
+/** The columns of `StoredEmailWithBody` beside those of the e-mail. */
+export const bodyColumns = sql`blobs.size AS body_octets, blobs.deflated, CASE WHEN blobs.size < ${long} THEN blobs.bytes END AS bytes`
+
 /** The columns of `StoredEmailWithBody`, and their tables: those of `emails`, or another under its name. */
-export const columnsWithBody = sql`emails.*, blobs.deflated, blobs.bytes`
+export const columnsWithBody = sql`emails.*, ${bodyColumns}`
 export function withBody(from: Sql): Sql {
   return sql`${from} LEFT JOIN blobs ON blobs.id = emails.body_id`
 }
@@ -157,19 +167,20 @@ function texts(json: string): string[] {
 
 type Bodies = StoredBodies & Partial<Lists>
 
-/** Bytes of a message from which its bodies are read in pieces. */
-const long = 256 * 1024
-
 /**
  * The whole e-mail of a row, without the deliveries of an outbound message. Long bodies are read in the account's turn and in pieces, with other
- * work in between.
+ * work in between; nothing of them is in memory before. Throws Fault not_found if they were deleted meanwhile.
  */
-export async function wholeEmail(account: string, row: StoredEmailWithBody): Promise<Email> {
-  const { bytes, deflated, size } = row
-  if (!bytes) return emailOf(row)
-  if (size < long) return emailOf(row, bodiesIn({ deflated, bytes }))
+export async function wholeEmail(reader: Reader, account: string, row: StoredEmailWithBody): Promise<Email> {
+  const { body_octets, bytes, deflated, body_id } = row
+  if (body_octets === null) return emailOf(row)
+  if (bytes) return emailOf(row, bodiesIn({ deflated, bytes }))
   return longWork('read', account, async () => {
-    const json = deflated === 1 ? await inflated(bytes, { chunkSize: 1024 * 1024 }) : inflate(false, bytes)
+    const stored = await reader.get<{ deflated: number; bytes: Uint8Array }>(
+      sql`SELECT deflated, bytes FROM blobs WHERE id = ${body_id}`,
+    )
+    if (!stored?.bytes.length) throw notFound('e-mail')
+    const json = stored.deflated === 1 ? await inflated(stored.bytes, { chunkSize: 1024 * 1024 }) : inflate(false, stored.bytes)
     return emailOf(row, (await readLongJson(json)) as Bodies)
   })
 }

@@ -111,7 +111,7 @@ export class Emails {
   async rowsWithBodies({ account_id }: Caller, seqs: readonly number[], from = sql`emails`): Promise<EmailRow[]> {
     const read = { columns: columnsWithBody, from: withBody(from) }
     const rows = await rowsAt<StoredEmailWithBody>(this.#deps.database, read, [...seqs])
-    const emails = await inTurns(rows, (row) => wholeEmail(account_id, row))
+    const emails = await inTurns(rows, (row) => wholeEmail(this.#deps.database, account_id, row))
     return rows.map((row, index) => {
       const { body_text, body_html, text } = emails[index]!
       return { ...emailRow(row), body_text, body_html, text }
@@ -122,7 +122,7 @@ export class Emails {
     await this.#deps.identities.row(caller, identityId)
     const row = await this.#withBody(identityId, id)
     const deliveries = row.direction === 'outbound' ? await deliveriesWithHistory(this.#deps.database, id) : []
-    return { ...(await wholeEmail(caller.account_id, row)), deliveries }
+    return { ...(await wholeEmail(this.#deps.database, caller.account_id, row)), deliveries }
   }
 
   /** An e-mail without its bodies, which are not read; without deliveries too. */
@@ -228,7 +228,7 @@ export class Emails {
   async restore(caller: Caller, identityId: string, id: string): Promise<Email> {
     await this.#deps.identities.row(caller, identityId)
     const unindexed = await this.#mailTrash.findUnindexed(this.#deps.database, identityId, id)
-    const texts = unindexed && (await wholeEmail(caller.account_id, unindexed))
+    const texts = unindexed && (await wholeEmail(this.#deps.database, caller.account_id, unindexed))
     await this.#deps.database.transaction(async (tx) => {
       const { email } = await this.#deps.identities.row(caller, identityId, tx)
       const row = await this.#mailTrash.find(tx, identityId, id)
@@ -289,7 +289,10 @@ export class Emails {
   async #whole(account: string, rows: StoredEmailWithBody[]): Promise<Email[]> {
     const outbound = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
     const deliveries = await deliveriesOf(this.#deps.database, outbound)
-    return inTurns(rows, async (row) => ({ ...(await wholeEmail(account, row)), deliveries: deliveries.get(row.id) ?? [] }))
+    return inTurns(rows, async (row) => ({
+      ...(await wholeEmail(this.#deps.database, account, row)),
+      deliveries: deliveries.get(row.id) ?? [],
+    }))
   }
 
   async #withBody(identityId: string, id: string): Promise<StoredEmailWithBody> {

@@ -7,7 +7,7 @@ import { type Database, join, raw, type Reader, sql, type Sql, type Transaction 
 import { insertSearchable } from './email-store.ts'
 import { deleteWords, hasNoWords } from './search/full-text.ts'
 import { deliveriesOf, overallStatus } from './deliveries.ts'
-import { storedColumns, type StoredEmail, storedLists, type StoredEmailWithBody } from './email-rows.ts'
+import { bodyColumns, storedColumns, type StoredEmail, storedLists, type StoredEmailWithBody } from './email-rows.ts'
 import type { Email } from './model.ts'
 import { othersAmong, restoreToThread, removeFromThread } from './threads.ts'
 
@@ -50,7 +50,7 @@ export class MailTrash {
   /** The row of a message without a search entry, which older versions deleted when they moved it to the trash. */
   findUnindexed(reader: Reader, identityId: string, id: string): Promise<StoredEmailWithBody | undefined> {
     return reader.get<StoredEmailWithBody>(
-      sql`SELECT emails_trash.*, blobs.deflated, blobs.bytes FROM emails_trash LEFT JOIN blobs ON blobs.id = emails_trash.body_id
+      sql`SELECT emails_trash.*, ${bodyColumns} FROM emails_trash LEFT JOIN blobs ON blobs.id = emails_trash.body_id
         WHERE emails_trash.id = ${id} AND identity_id = ${identityId} AND duplicate_of IS NULL
         AND ${hasNoWords}`,
     )

@@ -24,21 +24,40 @@ const short = 4 * 1024
 /** When the last call with a valid key or session was made from a network, by `performance.now()`. */
 const admitted = lruMap<number>(10_000)
 
-/** Milliseconds for which the network of an admitted caller counts as known; longer than its connection is kept without a call. */
-const knownFor = 60_000
+/** Milliseconds for which the network of an admitted caller counts as known; longer than the longest wait and than a connection is kept without a call. */
+const knownFor = 180_000
+
+/** Networks of an account that are known at once, so that one tenant does not have all the places that are kept for them. */
+const maxKnown = 32
+
+/** Those of each account, the one of the latest call last. */
+const knownOf = lruMap<Set<string>>(10_000)
 
 /**
  * Says that a caller of this network was admitted. From then on it does not wait behind strangers: of these there may be more networks than the
  * main thread can serve, each of which uses less time than an honest client.
  */
-export function admitNetwork(network: string): void {
+export function admitNetwork(network: string, account: string): void {
   admitted.set(network, performance.now())
+  const own = knownOf.get(account) ?? new Set()
+  own.delete(network)
+  own.add(network)
+  knownOf.set(account, own)
+  if (own.size <= maxKnown) return
+  const [oldest] = own
+  own.delete(oldest!)
+  admitted.delete(oldest!)
+}
+
+/** True if a caller of this network was admitted lately. */
+export function isKnownNetwork(network: string): boolean {
+  const at = admitted.peek(network)
+  return at !== undefined && performance.now() - at < knownFor
 }
 
 export function kindOf(octets: Buffer, network: string): Kind {
   if (octets.length > short) return 'long'
-  const at = admitted.peek(network)
-  return at !== undefined && performance.now() - at < knownFor ? 'admitted' : 'short'
+  return isKnownNetwork(network) ? 'admitted' : 'short'
 }
 
 /** What was received, and the network that sent it. */

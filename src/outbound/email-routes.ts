@@ -60,7 +60,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
     }),
     route('POST', '/identities/:id/emails/:email_id/reply', {
       ...writing,
-      reads: readers,
+      alsoScope: readers,
       sdk: 'emails.reply',
       errors: { ...writing.errors, 409: [...writing.errors[409], 'null_sender', 'unsigned_recipients'] },
       audit: 'email.sent',
@@ -75,7 +75,7 @@ export function emailRoutes(sendService: SendService, pending: Pending, emails: 
     }),
     route('POST', '/identities/:id/emails/:email_id/forward', {
       ...writing,
-      reads: readers,
+      alsoScope: readers,
       sdk: 'emails.forward',
       audit: 'email.sent',
       summary: 'Forward an e-mail',

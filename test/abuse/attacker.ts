@@ -21,7 +21,11 @@ export interface Target {
   /** The attacker's own; each attack has a new one. */
   identity: { id: string; email: string }
   /** What belongs to the box, for preparations. */
-  box: { directory: string; dns: DnsStub; operator: (method: string, path: string, body?: unknown) => Promise<Any> }
+  box: {
+    directory: string
+    dns: DnsStub
+    operator: (method: string, path: string, body?: unknown, account?: string) => Promise<Any>
+  }
 }
 
 interface Wish {

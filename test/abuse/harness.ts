@@ -232,7 +232,8 @@ class Scene {
     const identity = await theirs('POST', '/v1/identities', {})
     const bound = wholeAccount ? {} : { identity_id: identity.id }
     const key = scopes.length === 0 ? '' : (await theirs('POST', '/v1/api-keys', { scopes, ...bound })).key
-    const inPerson = operator(join(this.#home, 'data', 'control.sock'))
+    const inPerson = (method: string, path: string, body?: unknown, account?: string): Promise<Any> =>
+      operator(join(this.#home, 'data', 'control.sock'), account)(method, path, body)
     const box = { directory: join(this.#home, 'data'), dns: this.#dns, operator: inPerson }
     return { url: this.#honest.url, tls: this.#honest.tls, smtp: this.#honest.smtp, key, identity, box }
   }

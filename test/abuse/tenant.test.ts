@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Packable, zip } from '../../src/core/zip/zip.ts'
@@ -7,6 +8,9 @@ import { type Attacker, mailWith } from './attacker.ts'
 import { type Attack, underAttack } from './harness.ts'
 
 const words = 'Invoice number seven of the honest company, to be paid by Monday.\r\n'
+
+/** Those of the row about exports. */
+const tenants: { key: string; identity: string }[] = []
 
 /** What the holder of a key does to others by calls that are allowed. */
 const attacks: Attack[] = [
@@ -249,6 +253,42 @@ const attacks: Attack[] = [
     answers: ['201', '409 job_running', '409 too_many_exports', '429 rate_limited'],
   },
   {
+    name: 'exports of twelve tenants at once, each with two messages of 23 MB',
+    scopes: [],
+    lasts: 20_000,
+    prepare: async (attacker) => {
+      const { operator } = attacker.target.box
+      const addresses: string[] = []
+      for (let number = 0; number < 12; number += 1) {
+        const email = `tenant${number}@attacker.test`
+        const { id } = await operator('POST', '/v1/accounts', {
+          name: email,
+          email,
+          password: 'a password that nobody guesses',
+        })
+        const identity = await operator('POST', '/v1/identities', {}, id)
+        tenants.push({ key: (await operator('POST', '/v1/api-keys', {}, id)).key, identity: identity.id })
+        addresses.push(identity.email)
+      }
+      for (let number = 0; number < 2; number += 1) {
+        const lines = randomBytes(17_000_000).toString('base64').replaceAll(/.{76}/g, '$&\r\n')
+        const header = `Subject: Large\r\nContent-Transfer-Encoding: base64\r\nContent-Type: a/b\r\nX-Number: ${number}`
+        await attacker.mail(mailWith(header, lines), undefined, addresses)
+      }
+    },
+    run: (attacker) =>
+      Promise.all(
+        tenants.map(async ({ key, identity }) => {
+          const { body: job } = await attacker.call('POST', `/v1/identities/${identity}/export`, { key, body: {} })
+          for (let status = ''; status !== 'done' && !attacker.signal.aborted;) {
+            await sleep(300)
+            status = (await attacker.call('GET', `/v1/jobs/${job.id}`, { key })).body?.status
+          }
+        }),
+      ),
+    answers: ['200', '201'],
+  },
+  {
     name: 'e-mails of 25 MB to oneself',
     scopes: ['messages:write'],
     run: (attacker) => {
@@ -322,6 +362,34 @@ const attacks: Attack[] = [
     },
     answers: ['200', '400 message_too_large', '429', '429 rate_limited', '429 too_much_at_once', '429 too_much_unread', 'closed'],
   },
+  ...(
+    [
+      ['read', 'GET', '/:id', '', ['emails:read']],
+      ['listed with its text', 'GET', '?include=body', '', ['emails:read']],
+      ['marked', 'PATCH', '/:id', '{"read":true}', ['emails:read', 'emails:write']],
+      ['answered', 'POST', '/:id/reply', '{"body":"Yes."}', ['emails:read', 'emails:write']],
+    ] as const
+  ).map(([what, method, path, body, scopes]): Attack => ({
+    name: `21 MB of text that nothing makes shorter, ${what} by six hundred calls at once`,
+    scopes: [...scopes],
+    lasts: 8000,
+    prepare: (attacker) =>
+      mailbox(attacker, 1, () => {
+        const lines = randomBytes(15_000_000).toString('base64').replaceAll(/.{76}/g, '$& x\r\n')
+        return mailWith('Subject: Long\r\nContent-Type: text/plain', `${lines}\r\n`)
+      }),
+    run: async (attacker) => {
+      const { id } = (await attacker.own('GET', '/emails', { quiet: true })).body.data[0]
+      const { key, identity } = attacker.target
+      const head = `Host: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+      const call = `${method} /v1/identities/${identity.id}/emails${path.replace(':id', id)} HTTP/1.1\r\n${head}\r\n${body}`
+      await Promise.all(Array.from({ length: 75 }, () => attacker.raw('127.0.0.2', call.repeat(8))))
+      // many hear nothing until they hang up
+      attacker.note('closed')
+      await attacker.hold()
+    },
+    answers: ['200', '201', '400', '409', '429', '500', 'closed'],
+  })),
   {
     name: 'e-mails with the dearest text and HTML',
     scopes: ['messages:write'],

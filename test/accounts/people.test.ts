@@ -241,3 +241,10 @@ test('the operator lists, invites, changes and removes people on the machine of 
   await pillarbox(box, ['people', 'invite', 'alan@example.com', '--role', 'reader'])
   expect((await pillarbox(box, ['people', 'uninvite', 'alan@example.com'])).output).toContain('was withdrawn')
 })
+
+test.each(['\u200b', '\u00ad', '\u2066', '\ufeff'])('an address with %j, which is not seen, is refused', async (character) => {
+  const { owner } = await owned()
+  const email = `grace@example.com${character}`
+  const { status, body } = await owner.call('POST', '/v1/people/invitations', { email, role: 'reader', password: ada.password })
+  expect([status, body.error.param]).toEqual([400, 'email'])
+})

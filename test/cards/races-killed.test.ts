@@ -6,6 +6,7 @@ import { bootstrapKey } from '../support/appliance.ts'
 import { blob, card } from '../support/card.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 import { type Ask, ledger, until } from './ledger.ts'
+import { killsOr } from '../support/kills.ts'
 
 test('killed in the middle: what is spent is what was allowed, never more than the budget', async () => {
   const home = mkdtempSync(join(tmpdir(), 'pillarbox-cards-'))
@@ -20,7 +21,7 @@ test('killed in the middle: what is spent is what was allowed, never more than t
   const { body: ada } = await ask('POST', '/v1/identities', {})
   const paths: string[] = []
   const secrets: string[] = []
-  for (let round = 0; round < 4; round += 1) {
+  for (let round = 0; round < killsOr(3); round += 1) {
     const encrypted_data = blob()
     const { body: made } = await ask('POST', `/v1/identities/${ada.id}/cards`, card({ encrypted_data, budget_cents: 1000 }))
     paths.push(`/v1/cards/${made.id}`)

@@ -6,6 +6,7 @@ import { bootstrapKey, deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { boxProcess, type BoxProcess, testBox } from '../support/process.ts'
+import { killsOr } from '../support/kills.ts'
 
 interface Heard {
   id: string
@@ -45,7 +46,7 @@ function byPython(asyncio: boolean): Follow {
   }
 }
 
-const kills = 4
+const kills = killsOr(2)
 
 /** Messages of a round. */
 function each(round: number): number {

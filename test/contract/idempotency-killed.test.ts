@@ -4,13 +4,14 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { bootstrapKey } from '../support/appliance.ts'
 import { boxProcess, testBox } from '../support/process.ts'
+import { killsOr } from '../support/kills.ts'
 
 test('killed in the middle, a call took effect once or never, and its key says so', async () => {
   const home = mkdtempSync(join(tmpdir(), 'pillarbox-once-'))
   onTestFinished(() => rmSync(home, { recursive: true, force: true }))
   const env = { ...testBox, PILLARBOX_DATA_DIR: join(home, 'data'), PILLARBOX_BOOTSTRAP_KEY: bootstrapKey }
   let sent = 0
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < killsOr(3); round += 1) {
     const box = boxProcess(env)
     const { api } = await box.said('started')
     // counted in answers, not in time: on a slow machine, too, it is killed with calls in hand; and each time at another step of theirs

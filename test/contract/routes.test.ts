@@ -53,7 +53,7 @@ describe('who may call', async () => {
     expect(refused.json.error).toMatchObject({ type: 'forbidden', code: 'insufficient_scope' })
     for (const scope of needed) {
       if (scope === 'public') continue
-      const narrow = await plantKey({ account: own.account, scopes: [scope, ...(spelling.route.reads ?? [])] })
+      const narrow = await plantKey({ account: own.account, scopes: [scope, ...(spelling.route.alsoScope ?? [])] })
       const missing = Object.fromEntries(parameters(spelling).map((name) => [name, absent(objectOf(spelling, own, name))]))
       const told = await asking.ask(spelling, asking.path(spelling, own, missing), { key: narrow, query: { nonsense: 'x' } })
       expect(told.json.error.code).toBe('unknown_parameter')

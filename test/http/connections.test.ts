@@ -3,6 +3,9 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
 import { generate } from 'selfsigned'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { networkOf } from '../../src/net/networks.ts'
+import { admitNetwork } from '../../src/net/reading-turns.ts'
+import { OpenConnections } from '../../src/http/server/open-connections.ts'
 import { exchange, openToybox, type Toybox } from './toy-box.ts'
 
 const asked = 'GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
@@ -56,6 +59,64 @@ test('who holds many connections gives way to others when the port is full, and 
   // as many as all others have: no network gives way to one of those that have most
   expect(await answerOn(await hold(box.port, '127.0.0.2'))).toBe('')
   expect(await answerOn(held[1]!)).toContain('200 OK')
+})
+
+/** Up to so many connections, of which strangers open one after the other; `closed` are the addresses of those that gave way. */
+function crowded(max: number): { add: (remoteAddress: string) => void; closed: string[] } {
+  const open = new OpenConnections()
+  const closed: string[] = []
+  let port = 0
+  const add = (remoteAddress: string): void => {
+    const socket = { remoteAddress, remotePort: (port += 1), once: () => socket, destroy: () => closed.push(remoteAddress) }
+    open.add(socket as unknown as Socket, { max, trusted: false })
+  }
+  return { add, closed }
+}
+
+test('who has many /64s of one /48 counts as one, and gives way', () => {
+  const { add, closed } = crowded(40)
+  for (let number = 0; number < 37; number += 1) add(`2001:db8:1:${number.toString(16)}::1`)
+  for (let number = 0; number < 2; number += 1) add('2001:db8:2::1')
+  add('192.0.2.1')
+  add('192.0.2.1')
+  expect(closed).toEqual(['2001:db8:1:0::1'])
+  add('2001:db8:1:ff::1')
+  expect(closed[1]).toBe('2001:db8:1:ff::1')
+})
+
+test('a tenant does not hold all places: their networks are known up to a number, each with few connections', () => {
+  const { add, closed } = crowded(60)
+  // one /64 with many, and many addresses with one each
+  admitNetwork(networkOf('2001:db8:9:9::1'), 'acct_mallory')
+  for (let number = 0; number < 20; number += 1) add('2001:db8:9:9::1')
+  for (let number = 0; number < 40; number += 1) {
+    admitNetwork(`198.51.100.${number}`, 'acct_mallory')
+    add(`198.51.100.${number}`)
+  }
+  add('192.0.2.1')
+  expect(closed).toEqual(['2001:db8:9:9::1'])
+  admitNetwork('192.0.2.1', 'acct_ada')
+  for (let number = 0; number < 14; number += 1) add('192.0.2.1')
+  expect(closed).toEqual(Array.from({ length: 15 }, () => '2001:db8:9:9::1'))
+  // the rest of that network goes too, and then those of eight addresses that were known first, as strangers' do
+  for (let number = 0; number < 13; number += 1) {
+    admitNetwork(`192.0.2.${2 + number}`, 'acct_ada')
+    add(`192.0.2.${2 + number}`)
+  }
+  expect(closed.slice(20)).toEqual(Array.from({ length: 8 }, (_, number) => `198.51.100.${number}`))
+})
+
+test('strangers give way to who called with a key, and do not take their place', async () => {
+  box = await openToybox({ max_connections: 4, max_connections_per_address: 100, uncounted: [] })
+  // whose network is known from then on
+  expect((await box.call('GET', '/v1/toys')).status).toBe(200)
+  const known = await Promise.all([hold(box.port), hold(box.port)])
+  const [strange] = await Promise.all([hold(box.port, '127.0.0.2'), hold(box.port, '127.0.0.3')])
+  expect(await answerOn(await hold(box.port, '127.0.0.4'))).toBe('')
+  const closed = new Promise((resolve) => strange.once('close', resolve))
+  expect(await exchange(box.port, asked)).toContain('200 OK')
+  await closed
+  expect(await answerOn(known[0])).toContain('200 OK')
 })
 
 test('strangers do not take the places of a proxy, whatever it has', async () => {

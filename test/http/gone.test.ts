@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import type { Caller } from '../../src/core/scopes.ts'
 import { createLog } from '../../src/core/log.ts'
+import { longWork } from '../../src/core/work/long-work.ts'
 import { type Call, handleCall } from '../../src/http/endpoint.ts'
 import type { Idempotency } from '../../src/http/idempotency.ts'
 import { routeOf } from '../../src/http/route.ts'
@@ -182,3 +183,37 @@ test.each([undefined, 'one'])(
     expect(run).toEqual([])
   },
 )
+
+test('long work is not begun for a caller who went while it waited for its turn', async () => {
+  const begun: string[] = []
+  let gone = 0
+  const long = route('GET', '/long', {
+    scope: 'identities:read',
+    summary: 'Read something long',
+    query: z.object({ name: z.string() }),
+    reply: z.object({ name: z.string() }),
+    handle: ({ caller, query: { name }, signal }) => {
+      signal.addEventListener('abort', () => (gone += 1))
+      return longWork('read', caller.account_id, async () => {
+        begun.push(name)
+        return { name }
+      })
+    },
+  })
+  const box = await openToybox({}, { routes: [long] })
+  onTestFinished(() => box.server.stop())
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const before = longWork('read', 'another', () => promise)
+  const got = requests()
+  const socket = connect(box.port, '127.0.0.1').on('error', () => undefined)
+  socket.write('GET /v1/long?name=left HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\n\r\n')
+  await expect.poll(() => got.length).toBe(1)
+  const waiting = box.call('GET', '/v1/long?name=waits')
+  await expect.poll(() => got.length).toBe(2)
+  socket.destroy()
+  await expect.poll(() => gone).toBe(1)
+  resolve()
+  await before
+  expect(await (await waiting).json()).toEqual({ name: 'waits' })
+  expect(begun).toEqual(['waits'])
+})

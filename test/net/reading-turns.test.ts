@@ -136,7 +136,7 @@ function called(network: string, order: string[], milliseconds = 1): Promise<voi
 
 test('who was admitted does not wait behind strangers of any number of networks that use less', async () => {
   const order: string[] = []
-  admitNetwork('honest')
+  admitNetwork('honest', 'acct_a')
   // the honest client has used more than any stranger
   await Promise.all([1, 2, 3].map(() => called('honest', order)))
   const strangers = Array.from({ length: 200 }, (_, number) => called(`stranger ${number}`, order))
@@ -146,7 +146,7 @@ test('who was admitted does not wait behind strangers of any number of networks 
 
 test('what else the network of an admitted caller sends does not wait behind strangers either', async () => {
   const order: string[] = []
-  admitNetwork('monitored')
+  admitNetwork('monitored', 'acct_b')
   await Promise.all([1, 2, 3].map(() => called('monitored', order, 5)))
   // each stranger has used a little
   const strangers = Array.from({ length: 20 }, (_, number) => `stranger ${number}`)

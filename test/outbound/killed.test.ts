@@ -5,8 +5,9 @@ import { expect, test, vi } from 'vitest'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 import { boxProcess } from '../support/process.ts'
+import { killsOr } from '../support/kills.ts'
 
-const kills = 5
+const kills = killsOr(3)
 const messages = 120
 
 test(`killed ${kills} times while it sends, every message arrives, and each time with the same octets`, async () => {

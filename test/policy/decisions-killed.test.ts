@@ -2,8 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { OutboundProcess } from '../support/outbound-process.ts'
 import { bootstrapKey } from '../support/appliance.ts'
+import { killsOr } from '../support/kills.ts'
 
-const rounds = 5
+const rounds = killsOr(3)
 const each = 16
 
 test('killed between decision and release: what was approved leaves once, what was rejected never, the rest waits', async () => {

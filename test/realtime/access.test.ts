@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { request } from 'node:https'
+import { expect, onTestFinished, test } from 'vitest'
+import { WebSocket } from 'ws'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import { refusal } from '../support/handshake.ts'
 import { movable } from '../support/held-clock.ts'
@@ -113,6 +117,23 @@ test('a page connects only from our own origin or a listed one', async () => {
     expect(await refusal(url, { Origin: origin })).toMatchObject({ status: 403, error: { code: 'origin_not_allowed' } })
   }
   for (const origin of [box.url, 'https://app.example.com']) await live(url, [], { Origin: origin })
+})
+
+test('an open WebSocket takes no place of calls, also by TLS', async () => {
+  const box = await appliance({ PILLARBOX_HTTP__TLS__LISTEN: '127.0.0.1:0', PILLARBOX_HTTP__MAX_CONNECTIONS: '1' })
+  const { plain, tls } = box.app.httpAddresses
+  // whose certificate is its own
+  box.url = `http://127.0.0.1:${plain!.port}`
+  const { port } = tls!
+  const socket = new WebSocket(`wss://127.0.0.1:${port}/v1/realtime?token=${(await token(box)).token}`, {
+    rejectUnauthorized: false,
+  })
+  onTestFinished(() => socket.terminate())
+  await once(socket, 'open')
+  const call = request({ port, host: '127.0.0.1', path: '/healthz', rejectUnauthorized: false, agent: false }).end()
+  const [response] = (await once(call, 'response')) as [IncomingMessage]
+  expect([response.statusCode, socket.readyState]).toEqual([200, WebSocket.OPEN])
+  response.resume()
 })
 
 test('a request to upgrade to anything else is an ordinary call', async () => {

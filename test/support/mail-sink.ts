@@ -49,6 +49,8 @@ export class MailSink {
   connections = 0
   open = 0
   script: Script | undefined
+  /** Called with each message that came whole, before it is answered. */
+  arrived: ((raw: string) => void) | undefined
   readonly #options: Options
   readonly #sockets = new Set<Socket>()
   readonly #server = createServer((socket) => this.#greet(socket))
@@ -58,11 +60,17 @@ export class MailSink {
     this.script = options.script
   }
 
+  /** Stopped when the test ends. */
   static async start(options: Options = {}): Promise<MailSink> {
+    const sink = await MailSink.open(options)
+    onTestFinished(() => sink.stop())
+    return sink
+  }
+
+  static async open(options: Options = {}): Promise<MailSink> {
     const sink = new MailSink(options)
     sink.#server.listen(options.port ?? 0, options.host ?? '127.0.0.1')
     await once(sink.#server, 'listening')
-    onTestFinished(() => sink.stop())
     return sink
   }
 
@@ -154,6 +162,7 @@ class Dialogue {
     const octets = Buffer.from(stuffed.replaceAll(/^\./gm, ''), 'latin1')
     const raw = octets.toString('utf8')
     const before = this.#sink.messages.length
+    this.#sink.arrived?.(raw)
     this.#answer('<end>', () => {
       this.#sink.messages.push({ ...this.#mail, raw, octets, secure: this.#guest.secure, user: this.#user })
       return '250 2.0.0 Ok: queued'

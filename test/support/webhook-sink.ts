@@ -58,12 +58,18 @@ export class WebhookSink {
     })
   })
 
+  /** Stopped when the test ends. */
   static async start(port = 0): Promise<WebhookSink> {
+    const sink = await WebhookSink.open(port)
+    onTestFinished(() => sink.stop())
+    return sink
+  }
+
+  static async open(port = 0): Promise<WebhookSink> {
     const sink = new WebhookSink()
     sink.#server.on('connection', () => (sink.connections += 1))
     sink.#server.listen(port, '127.0.0.1')
     await once(sink.#server, 'listening')
-    onTestFinished(() => sink.stop())
     return sink
   }
 

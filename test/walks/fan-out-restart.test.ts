@@ -5,8 +5,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { bootstrapKey } from '../support/appliance.ts'
 import { boxProcess, testBox } from '../support/process.ts'
 import { says, WebhookSink } from '../support/webhook-sink.ts'
+import { killsOr } from '../support/kills.ts'
 
-const kills = Number(process.env['PILLARBOX_TEST_KILLS'] ?? 4)
+const kills = killsOr(2)
 
 type Answer = ReturnType<typeof JSON.parse>
 

@@ -6,8 +6,9 @@ import { bootstrapKey, deliver, message } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { live } from '../support/live.ts'
 import { boxProcess, testBox } from '../support/process.ts'
+import { killsOr } from '../support/kills.ts'
 
-const kills = Number(process.env['PILLARBOX_TEST_KILLS'] ?? 4)
+const kills = killsOr(2)
 
 type Event = { id: string; data: { subject?: string } }
 

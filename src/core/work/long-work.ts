@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate } from 'node:timers/promises'
 import { relieve } from '../memory.ts'
 import { FairQueue } from './fair-queue.ts'
@@ -8,10 +9,26 @@ const kinds = { write: new FairQueue<() => Promise<void>>(), read: new FairQueue
 
 let running = false
 
-/** Runs work on long texts when it is the account's turn, one at a time, and returns its result. */
+/** A call; `cut` says why nobody waits for its result any more. */
+interface Asking {
+  readonly cut: string | undefined
+}
+
+const asking = new AsyncLocalStorage<Asking>()
+
+/** Runs work that does nothing but make the result of a call: long work of it is not begun once the call is cut. */
+export function askedBy<Result>(call: Asking, work: () => Result): Result {
+  return asking.run(call, work)
+}
+
+/** Runs work on long texts when it is the account's turn, one at a time, and returns its result. Rejects when the call that asks for it is cut before. */
 export function longWork<Result>(kind: keyof typeof kinds, account: string, work: () => Promise<Result>): Promise<Result> {
+  const call = asking.getStore()
   return new Promise((resolve, reject) => {
-    kinds[kind].push(account, () => Promise.resolve().then(work).then(resolve, reject))
+    kinds[kind].push(account, async () => {
+      if (call?.cut === undefined) await Promise.resolve().then(work).then(resolve, reject)
+      else reject(new Error(`Nobody waits for this work any more: ${call.cut}`))
+    })
     if (!running) void run()
   })
 }

@@ -166,7 +166,7 @@ function success(route: AnyRoute): ZodOpenApiResponseObject {
 
 function scopeText(route: AnyRoute): string {
   if (route.scope === 'public') return 'Requires no key.'
-  return `Scope: ${anyOf([route.scope].flat())}${route.reads ? `, and ${anyOf(route.reads)}` : ''}.`
+  return `Scope: ${anyOf([route.scope].flat())}${route.alsoScope ? `, and ${anyOf(route.alsoScope)}` : ''}.`
 }
 
 /** What a key that may write but not read is answered. */

@@ -91,8 +91,10 @@ function index(calls: readonly RoutePath[]): string {
   return table(['Call', 'Scope', ''], rows)
 }
 
-function scopesOf({ scope, reads }: AnyRoute): string {
-  return scope === 'public' ? 'public' : [scope, ...(reads ? [reads] : [])].map((names) => anyOf([names].flat())).join(', and ')
+function scopesOf({ scope, alsoScope }: AnyRoute): string {
+  return scope === 'public'
+    ? 'public'
+    : [scope, ...(alsoScope ? [alsoScope] : [])].map((names) => anyOf([names].flat())).join(', and ')
 }
 
 /** The data of events, by name: some of it is in no response of a call. */

@@ -21,7 +21,7 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
     }),
     route('PATCH', '/senders', {
       scope: 'account:write',
-      reads: ['holds:decide'],
+      alsoScope: ['holds:decide'],
       sdk: 'senders.update',
       errors: { 403: ['bound_key'] },
       audit: 'rules.changed',
@@ -45,7 +45,7 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
     }),
     route('PATCH', '/identities/:id/senders', {
       scope: 'account:write',
-      reads: ['holds:decide'],
+      alsoScope: ['holds:decide'],
       sdk: 'senders.updateOfIdentity',
       errors: { 403: ['bound_key'] },
       audit: 'rules.changed',
@@ -58,7 +58,7 @@ export function senderRoutes(rules: SenderRulesStore, releases: Releases): AnyRo
     }),
     route('POST', '/identities/:id/emails/:email_id/release', {
       scope: 'holds:decide',
-      reads: ['messages:read', 'emails:read'],
+      alsoScope: ['messages:read', 'emails:read'],
       sdk: 'emails.release',
       errors: { 403: ['bound_key'] },
       audit: 'email.released',

@@ -19,7 +19,7 @@ export function routes(doctor: Doctor): AnyRoute[] {
     }),
     route('POST', '/doctor', {
       scope: 'account:write',
-      reads: ['account:read'],
+      alsoScope: ['account:read'],
       operator: true,
       sdk: 'doctor.run',
       summary: 'Run all checks of the doctor',

@@ -16,6 +16,7 @@ import type { Jobs, ReportProgress } from '../../jobs/jobs.ts'
 import type { Job, Result } from '../../jobs/model.ts'
 import type { MailArchive } from '../../mail/archive.ts'
 import { readIndex, type SignedUrls } from '../../mail/attachments.ts'
+import { WorkLimiter } from '../../net/work-limiter.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
 import { Contents } from './contents.ts'
 import { type Exported, type ExportInput, exportKind } from './model.ts'
@@ -40,8 +41,12 @@ const maxFiles = 3
 /** The scopes by which it is told what an export contains: events of keys and webhooks take account:read. */
 const reading: Scope[] = ['identities:read', 'messages:read', 'emails:read', 'sms:read', 'cards:read', 'account:read']
 
+/** Exports being written at once: each has a large message in memory several times. Accounts take turns. */
+const concurrent = { all: 2, one: 1 }
+
 export class Exports {
   readonly #deps: Deps
+  readonly #limiter = new WorkLimiter({ concurrent })
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -61,8 +66,10 @@ export class Exports {
         { code: 'too_many_exports' },
       )
     }
-    const work = (report: ReportProgress, signal: AbortSignal, id: string): Promise<Record<string, unknown>> =>
-      this.#write(caller, identityId, { format, report, signal, id })
+    const work = (report: ReportProgress, signal: AbortSignal, id: string): Promise<Record<string, unknown>> => {
+      const write = () => this.#write(caller, identityId, { format, report, signal, id })
+      return this.#limiter.share(caller.account_id).run(signal, write)
+    }
     const scopes = reading.filter((scope) => may(caller, [scope]))
     return jobs.start(caller, exportKind, work, { identity_id: identityId, scopes, each: 'account' })
   }

@@ -19,7 +19,8 @@ interface FetchOptions {
 }
 
 /**
- * The attachments of a message, decoded, or fetched from their URLs. Throws Fault invalid_request with the path of the wrong one,
+ * The attachments of a message, decoded, or fetched from their URLs. The text of each is taken out of `inputs`: it is longer than what it says, and the call
+ * holds on to it. Throws Fault invalid_request with the path of the wrong one,
  * `attachments[1].content`, and rate_limited when too much is being fetched.
  */
 export async function attachmentsOf(inputs: readonly NewAttachment[], options: FetchOptions): Promise<OutgoingAttachment[]> {
@@ -29,6 +30,7 @@ export async function attachmentsOf(inputs: readonly NewAttachment[], options: F
   for (const [index, input] of inputs.entries()) {
     const place = `attachments[${index}]`
     files.push({ input, place, file: await declared(input, place, turns) })
+    delete input.content
   }
   const available = maxBytes - files.reduce((sum, { file }) => sum + file.content.length, 0)
   if (available < 0) throw tooLarge(files[0]!.place)

@@ -6,8 +6,9 @@ import type { Appliance } from '../../support/appliance.ts'
 import { boxProcess } from '../../support/process.ts'
 import { bigBox } from './big-box.ts'
 import { pillarbox } from './command.ts'
+import { killsOr } from '../../support/kills.ts'
 
-const kills = 3
+const kills = killsOr(2)
 
 /** Begins a command, and ends it somewhere after this file is there. */
 async function cutOff(box: Appliance, words: string[], begun: string, signal: NodeJS.Signals, within = 400): Promise<string> {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 /** What makes a system or installs into it takes minutes on a busy machine. */
-export const limit = 600_000
+export const limit = 1_200_000
 
 /** How a program ended, and both of its outputs together. */
 export interface Ended {

@@ -1,0 +1,255 @@
+import { createHmac } from 'node:crypto'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Load, Write } from './load.ts'
+import { atOnce } from './at-once.ts'
+import { type Answered, lastLines, type RunningBox, type World } from './world.ts'
+
+/** What a box is compared with. */
+interface Expectation {
+  world: World
+  load: Load
+  /** Only what was acknowledged up to this mark must be there. */
+  until?: number
+  /** How often the box was started after it had begun to send: a message may arrive as often, and never with other bytes. */
+  starts: number
+}
+
+/** Calls of the oracle that are open at once. */
+const clients = 8
+
+const unfinished = new Set(['held', 'scheduled', 'queued', 'sending', 'deferred'])
+
+/** Compares a running box with all that it had acknowledged; answers a sentence for each promise that is broken. */
+export async function faultsOf(box: RunningBox, expectation: Expectation): Promise<string[]> {
+  const oracle = new Oracle(box, expectation)
+  await oracle.run()
+  return oracle.faults
+}
+
+class Oracle {
+  readonly faults: string[] = []
+  readonly #box: RunningBox
+  readonly #expected: Expectation
+  readonly #until: number
+
+  constructor(box: RunningBox, expected: Expectation) {
+    this.#box = box
+    this.#expected = expected
+    this.#until = expected.until ?? Infinity
+  }
+
+  async run(): Promise<void> {
+    await this.#sends()
+    const received = await this.#mails()
+    const identities = await this.#identities()
+    await this.#passwords()
+    await this.#reveals()
+    await this.#metadata()
+    await this.#events([...received, ...identities])
+  }
+
+  #writes(kind: Write['kind']): Write[] {
+    return this.#expected.load.writes.filter((write) => write.kind === kind)
+  }
+
+  #isKept({ acknowledged }: Write): boolean {
+    return acknowledged !== undefined && acknowledged.mark <= this.#until
+  }
+
+  /** Each that was acknowledged is there once, each other at most once. */
+  #count(write: Write, found: number): void {
+    const kept = this.#isKept(write)
+    if (kept && found === 0) this.faults.push(`${write.name} was acknowledged and is lost`)
+    if (found > 1) this.faults.push(`${write.name} is there ${found} times`)
+  }
+
+  async #mails(): Promise<string[]> {
+    const { inbox } = this.#expected.world.furnished
+    const emails = await this.#box.list(`/v1/identities/${inbox.id}/emails?duplicates=true`)
+    const byName = Map.groupBy(emails, ({ subject }) => String(subject))
+    const raws: (() => Promise<void>)[] = []
+    const ids: string[] = []
+    for (const write of this.#writes('mail')) {
+      const found = byName.get(write.name) ?? []
+      this.#count(write, found.length)
+      for (const { id } of found) {
+        raws.push(async () => {
+          const raw = await this.#box.text(`/v1/identities/${inbox.id}/emails/${id}/raw`)
+          if (!raw.endsWith(Buffer.from(write.content).toString('latin1')))
+            this.faults.push(`${write.name} is kept with other bytes`)
+        })
+        if (this.#isKept(write)) ids.push(String(id))
+      }
+    }
+    await atOnce(clients, raws)
+    return ids
+  }
+
+  async #identities(): Promise<string[]> {
+    const byName = Map.groupBy(await this.#box.list('/v1/identities'), ({ name }) => String(name))
+    const ids: string[] = []
+    for (const write of this.#writes('identity')) {
+      const found = byName.get(write.name) ?? []
+      this.#count(write, found.length)
+      if (!this.#isKept(write)) continue
+      if (found.some(({ id }) => id !== write.acknowledged!.id)) this.faults.push(`${write.name} has another id`)
+      ids.push(write.acknowledged!.id)
+    }
+    return ids
+  }
+
+  async #sends(): Promise<void> {
+    const { world, starts } = this.#expected
+    const path = `/v1/identities/${world.furnished.writer.id}/emails?direction=outbound`
+    let emails = await this.#box.list(path)
+    for (const end = Date.now() + 60_000; emails.some(({ status }) => unfinished.has(String(status))) && Date.now() < end;) {
+      await sleep(100)
+      emails = await this.#box.list(path)
+    }
+    const byName = Map.groupBy(emails, ({ subject }) => String(subject))
+    const copies = world.peers.copies()
+    for (const write of this.#writes('send')) {
+      const found = byName.get(write.name) ?? []
+      this.#count(write, found.length)
+      for (const email of found) this.#send(write, email, copies.get(String(email['message_id'])) ?? [], starts)
+    }
+    // what has left was stored before
+    const known = new Set(emails.map(({ message_id }) => String(message_id)))
+    for (const [id, mark] of world.peers.arrivals)
+      if (mark <= this.#until && !known.has(id)) this.faults.push(`${id} was sent and is not stored`)
+  }
+
+  #send(write: Write, { status, message_id }: Answered, copies: string[], starts: number): void {
+    if (status !== 'delivered') this.faults.push(`${write.name} is ${status}`)
+    if (copies.length === 0) this.faults.push(`${write.name} is ${status} and never arrived`)
+    if (copies.length > starts) this.faults.push(`${write.name} arrived ${copies.length} times with ${starts} starts of the box`)
+    if (new Set(copies).size > 1) this.faults.push(`${message_id} arrived with different bytes`)
+  }
+
+  async #passwords(): Promise<void> {
+    const path = `/v1/identities/${this.#expected.world.furnished.inbox.id}/totp`
+    const byName = Map.groupBy(await this.#box.list(path), ({ service_name }) => String(service_name))
+    const deletions = this.#writes('delete')
+    const codes: (() => Promise<void>)[] = []
+    for (const write of this.#writes('totp')) {
+      const found = byName.get(write.name) ?? []
+      const deletion = deletions.find(({ content }) => content === write.name)
+      if (deletion === undefined) this.#count(write, found.length)
+      else if (this.#isKept(deletion) && found.length > 0) this.faults.push(`${write.name} was deleted and is there`)
+      for (const { id } of found) codes.push(() => this.#code(write, `${path}/${id}/code`))
+    }
+    await atOnce(clients, codes)
+  }
+
+  async #code(write: Write, path: string): Promise<void> {
+    const answer = await this.#box.ask('GET', path)
+    const now = Math.floor(Date.now() / 1000)
+    const right = [-30, 0, 30].map((shift) => codeAt(write.content, now + shift))
+    if (answer?.status !== 200 || !right.includes(String(answer.body['code'])))
+      this.faults.push(`${write.name} gives ${answer?.status} ${JSON.stringify(answer?.body)}`)
+  }
+
+  async #reveals(): Promise<void> {
+    const { card } = this.#expected.world.furnished
+    const rows = await this.#box.list(`/v1/cards/${card.id}/transactions`)
+    const charged = rows.filter(({ type, allowed, reason }) => type === 'reveal' && allowed === true && reason === null)
+    const byPurpose = Map.groupBy(charged, ({ purpose }) => String(purpose))
+    for (const write of this.#writes('reveal')) {
+      const found = byPurpose.get(write.name) ?? []
+      this.#count(write, found.length)
+      if (found.some(({ amount_cents }) => String(amount_cents) !== write.content))
+        this.faults.push(`${write.name} has another amount`)
+    }
+    const sum = charged.reduce((total, { amount_cents }) => total + Number(amount_cents), 0)
+    const { spent_cents } = await this.#box.get('GET', `/v1/cards/${card.id}/limits`)
+    if (spent_cents !== sum) this.faults.push(`${spent_cents} cents are spent, and ${sum} are in the ledger`)
+  }
+
+  async #metadata(): Promise<void> {
+    const { metadata } = await this.#box.get('GET', `/v1/identities/${this.#expected.world.furnished.inbox.id}`)
+    for (const write of this.#writes('metadata')) this.#count(write, Number(Object.hasOwn(metadata as object, write.name)))
+  }
+
+  /** The endpoint hears of each of these objects, and of each event always the same. */
+  async #events(ids: string[]): Promise<void> {
+    const { peers } = this.#expected.world
+    const missing = (): string[] => {
+      const told = new Set(peers.hooks.received.map(({ body }) => body.data['id']))
+      return ids.filter((id) => !told.has(id))
+    }
+    for (const end = Date.now() + 60_000; missing().length > 0 && Date.now() < end;) await sleep(100)
+    for (const id of missing()) this.faults.push(`no webhook was told of ${id}`)
+    for (const [id, told] of peers.heard()) {
+      if (new Set(told.map(({ raw }) => raw)).size > 1) this.faults.push(`event ${id} was told with different contents`)
+      if (told.length > this.#expected.starts)
+        this.faults.push(`event ${id} was told ${told.length} times with ${this.#expected.starts} starts`)
+    }
+  }
+}
+
+/** The code of six digits for a secret in base32 at a time in seconds (RFC 6238). */
+function codeAt(secret: string, seconds: number): string {
+  const bits = Array.from(secret.replaceAll('=', ''))
+    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
+    .join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(seconds / 30)))
+  const mac = createHmac('sha1', key).update(counter).digest()
+  return String((mac.readUInt32BE(mac[19]! & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
+}
+
+/** The files of a data directory whose box was stopped. */
+const lasting = new Set(['lock', 'lock.pid', 'pillarbox.db', 'state.json', 'state.json.previous', 'tls'])
+
+/** What is wrong with the files of a box that was stopped, and with its backups: one sentence each. */
+export async function faultsOnDisk(world: World, home: string, until?: { mark: number }): Promise<string[]> {
+  const faults = readdirSync(join(home, 'data'))
+    .filter((name) => !lasting.has(name))
+    .map((name) => `data/${name} is left`)
+  const database = new DatabaseSync(join(home, 'data', 'pillarbox.db'), { readOnly: true })
+  try {
+    const [whole] = database.prepare('PRAGMA integrity_check').all()
+    if (whole?.['integrity_check'] !== 'ok') faults.push(`integrity_check: ${String(whole?.['integrity_check'])}`)
+    const orphans = database.prepare('PRAGMA foreign_key_check').all()
+    if (orphans.length > 0) faults.push(`foreign_key_check: ${JSON.stringify(orphans[0])}`)
+    const stored = new Set(
+      database
+        .prepare('SELECT id FROM events')
+        .all()
+        .map(({ id }) => String(id)),
+    )
+    for (const [id, mark] of world.peers.events)
+      if (mark <= (until?.mark ?? Infinity) && !stored.has(id)) faults.push(`event ${id} was told and is not stored`)
+  } finally {
+    database.close()
+  }
+  const shelf = join(home, 'backups')
+  const names = existsSync(shelf) ? readdirSync(shelf) : []
+  for (const name of names.filter((one) => one.endsWith('.tar')).slice(-1))
+    faults.push(...(await faultsOfBackup(world, home, join(shelf, name))))
+  return faults
+}
+
+/** Waits until nothing is left of backups that were interrupted: the process that writes one ends with its box. */
+export async function faultsOfDrafts(home: string): Promise<string[]> {
+  const drafts = (): string[] => readdirSync(join(home, 'backups')).filter((name) => !name.endsWith('.tar'))
+  for (const end = Date.now() + 10_000; drafts().length > 0 && Date.now() < end;) await sleep(50)
+  return drafts().map((name) => `backups/${name} is left`)
+}
+
+/** Backs a box up, whatever its state, and verifies the backup message by message. */
+export async function faultsInBackup(world: World, home: string): Promise<string[]> {
+  const file = join(home, 'last.tar')
+  const made = world.command(home, ['backup', file])
+  if ((await made.ended) !== 0) return [`pillarbox backup: ${lastLines(made)}`]
+  return faultsOfBackup(world, home, file)
+}
+
+async function faultsOfBackup(world: World, home: string, file: string): Promise<string[]> {
+  const verified = world.command(home, ['verify', file, '--master-key', join(home, 'data-keys', 'master.key')])
+  return (await verified.ended) === 0 ? [] : [`pillarbox verify ${file}: ${lastLines(verified)}`]
+}

@@ -1,0 +1,111 @@
+import { parseArgs } from 'node:util'
+import { refuseOtherMachines } from './loopback.ts'
+import { append, writePage } from './report.ts'
+import { type Finding, runTrial } from './runner.ts'
+import type { Trial } from './trial.ts'
+import { trials } from './trials/all.ts'
+
+const usage = `Usage: npm run torture -- [options]
+
+  --trial NAMES   only these, separated by commas: ${trials.map(({ name }) => name).join(', ')}
+  --seed N        the seed of all cases (default: another each time)
+  --count N       tries of each trial (default: its goal)
+  --hours H       hours for all trials together; each is given its share of what is left
+  --only CASE     one case of one trial, as a fault was reported for it
+  --broken NAME   a build with a deliberate fault, or all of them: the trial must find it
+  --page          only write docs/reliability.md anew
+`
+
+const { values: options } = parseArgs({
+  options: {
+    trial: { type: 'string' },
+    seed: { type: 'string' },
+    count: { type: 'string' },
+    hours: { type: 'string' },
+    only: { type: 'string' },
+    broken: { type: 'string' },
+    page: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+
+refuseOtherMachines()
+if (options.help) process.stdout.write(usage)
+else if (options.page) writePage(trials)
+else await run()
+
+async function run(): Promise<void> {
+  const chosen = chooseTrials()
+  const seed = options.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : numberOf('seed', options.seed)
+  const end = options.hours === undefined ? undefined : performance.now() + numberOf('hours', options.hours) * 3_600_000
+  for (const [index, trial] of chosen.entries()) {
+    const missing = trial.missing?.()
+    if (missing !== undefined) {
+      process.stderr.write(`${trial.name} is skipped: ${missing}\n`)
+      continue
+    }
+    const time = end === undefined ? undefined : (end - performance.now()) / (chosen.length - index)
+    for (const broken of buildsOf(trial)) await one(trial, { seed, time, broken })
+  }
+  writePage(trials)
+}
+
+async function one(
+  trial: Trial,
+  { seed, time, broken }: { seed: number; time: number | undefined; broken: string | undefined },
+): Promise<void> {
+  const only = options.only === undefined ? undefined : numberOf('only', options.only)
+  const tries =
+    only !== undefined
+      ? 1
+      : options.count !== undefined
+        ? numberOf('count', options.count)
+        : time === undefined
+          ? trial.goal.tries
+          : undefined
+  const result = await runTrial(trial, {
+    seed,
+    from: only ?? 0,
+    progress: (line) => void process.stderr.write(`${line}\n`),
+    ...(tries === undefined ? {} : { tries }),
+    ...(time === undefined ? {} : { time }),
+    ...(broken === undefined ? {} : { broken }),
+  })
+  const found = result.findings.length
+  process.stdout.write(
+    `${trial.name}${broken === undefined ? '' : ` with ${broken}`}: ${result.tries} ${trial.goal.unit} in ${result.seconds} s, seed ${seed}, ${found} faults\n`,
+  )
+  for (const number of new Set(result.findings.map((finding: Finding) => finding.case)))
+    process.stdout.write(
+      `  npm run torture -- --trial ${trial.name} --seed ${seed} --only ${number}${broken === undefined ? '' : ` --broken ${broken}`}\n`,
+    )
+  if (only === undefined) append(result)
+  // a build without a fault has none, one with a fault has it found
+  if (broken === undefined ? found > 0 : found === 0) process.exitCode = 1
+}
+
+function chooseTrials(): Trial[] {
+  const names = options.trial?.split(',')
+  const unknown = names?.filter((name) => !trials.some((trial) => trial.name === name)) ?? []
+  if (unknown.length > 0) fail(`There is no trial ${unknown.join(', ')}.\n\n${usage}`)
+  if (options.only !== undefined && names?.length !== 1) fail('--only needs one --trial and its --seed.\n')
+  return trials.filter(({ name }) => names === undefined || names.includes(name))
+}
+
+function buildsOf(trial: Trial): (string | undefined)[] {
+  if (options.broken === undefined) return [undefined]
+  return options.broken === 'all' ? Object.keys(trial.broken) : [options.broken]
+}
+
+function numberOf(option: string, text: string): number {
+  const number = Number(text)
+  if (!Number.isFinite(number) || number < 0) fail(`--${option} must be a number: ${text}\n`)
+  return number
+}
+
+function fail(text: string): never {
+  process.stderr.write(text)
+  process.exit(2)
+}

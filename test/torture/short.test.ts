@@ -1,0 +1,35 @@
+import { connect } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import { absent } from '../support/peer.ts'
+import { textOf } from './builds.ts'
+import { refuseOtherMachines } from './loopback.ts'
+import { runTrial } from './runner.ts'
+import { trials } from './trials/all.ts'
+
+// another seed each day, so that runs of all tests add up; a fault is reported with it
+const seed = Number(process.env['TORTURE_SEED'] ?? Math.floor(Date.now() / 86_400_000))
+
+test('a trial talks to this machine alone', async () => {
+  refuseOtherMachines()
+  expect(() => connect(25, '192.0.2.1')).toThrow('not to 192.0.2.1')
+  expect(() => connect({ port: 25, host: 'mx.example.com' })).toThrow('not to mx.example.com')
+  await expect(fetch('http://192.0.2.1/')).rejects.toThrow('fetch failed')
+})
+
+// they share the machine: one after the other
+describe.each(trials)('$name', (trial) => {
+  test(`the box passes ${trial.short} ${trial.goal.unit} of the trial`, { timeout: 300_000 }, async () => {
+    const missing = trial.missing?.()
+    if (missing !== undefined) {
+      absent(`trial ${trial.name}`, missing)
+      return
+    }
+    const { findings } = await runTrial(trial, { seed, from: seed % 3000, tries: trial.short })
+    const repeat = (number: number): string => `npm run torture -- --trial ${trial.name} --seed ${seed} --only ${number}`
+    expect(findings.map((finding) => `${finding.fault} (${repeat(finding.case)})`)).toEqual([])
+  })
+
+  test.each(Object.entries(trial.broken))('the broken build %s can be made', (_name, build) => {
+    expect(textOf(build)).toContain(build.replace)
+  })
+})

@@ -1,0 +1,49 @@
+/** What a trial is given: where it works, and the build of the program that it tries. */
+export interface Setting {
+  /** An empty directory of the trial's own. */
+  directory: string
+  /** The root of the program: the checkout, or a copy of it with a deliberate fault. */
+  program: string
+  seed: number
+}
+
+/** The cases of a trial that was opened; each follows from the seed and its number alone. */
+export interface Cases {
+  run(number: number): Promise<CaseResult>
+  close(): Promise<void>
+}
+
+export interface CaseResult {
+  /** How many tries of the trial's unit the case was. */
+  tries: number
+  /** A sentence for each promise that was broken. */
+  faults: string[]
+}
+
+/** A replacement in one source file that makes a build which the trial must catch. */
+export interface BrokenBuild {
+  what: string
+  file: string
+  find: string
+  replace: string
+}
+
+export interface Trial {
+  name: string
+  /** What is done to the box, and what must hold. */
+  about: string
+  goal: { tries: number; unit: string; faults: string }
+  /** Tries of the short form, which the tests run. */
+  short: number
+  broken: Record<string, BrokenBuild>
+  /** Why the trial cannot run on this machine; undefined where it can. */
+  missing?: () => string | undefined
+  open(setting: Setting): Promise<Cases>
+}
+
+/** The seed of one case. */
+export function caseSeed(seed: number, number: number): number {
+  let mixed = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul(number + 1, 0xc2b2ae35)
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d)
+  return (mixed ^ (mixed >>> 13)) >>> 0
+}

@@ -1,0 +1,9 @@
+import type { Trial } from '../trial.ts'
+import { budgets } from './budgets.ts'
+import { failingDisks } from './failing-disks.ts'
+import { kills } from './kills.ts'
+import { mail } from './mail.ts'
+import { powerCuts } from './power-cuts.ts'
+
+/** In the order in which they run. */
+export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, budgets]
