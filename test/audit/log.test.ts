@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { openStore } from '../support/open-store.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { verifyAuditOf } from '../../src/audit/verify.ts'
 import { day } from '../../src/core/clock.ts'
 import { type Appliance, appliance, deliver, message } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
@@ -10,6 +9,7 @@ import { connect } from '../support/mcp-clients.ts'
 import { attempt, person, signIn, withPassword } from '../support/people.ts'
 import { greeted, newKey, office, plain, submit } from '../support/submission.ts'
 import { HeldClock } from '../support/held-clock.ts'
+import { reportOf } from './report.ts'
 
 interface Row {
   seq: number
@@ -72,7 +72,7 @@ test('says who did what, from where, to what', async () => {
   // what a start does has no caller
   expect(await found(box, 'box.started')).toMatchObject([{ actor: 'operator', client: null, address: null }])
   expect((await listed(box)).every(({ hash }) => /^[0-9a-f]{64}$/.test(hash))).toBe(true)
-  expect(verifyAuditOf(file(box)).valid).toBe(true)
+  expect(reportOf(file(box)).valid).toBe(true)
 })
 
 test('is filtered by actor, action, identity and time, and read page by page', async () => {
@@ -282,7 +282,7 @@ test('reads that were just made survive a stop', async () => {
   for (let n = 0; n < 3; n += 1) await box.call('GET', `${at}/emails/${email}/raw`)
   await box.restart()
   expect((await listed(box, 'action=email.source_read')).map(({ count }) => count)).toEqual([1, 2])
-  expect(verifyAuditOf(file(box)).valid).toBe(true)
+  expect(reportOf(file(box)).valid).toBe(true)
 })
 
 test('is kept for 400 days, and what is left stays a chain', async () => {
@@ -297,13 +297,13 @@ test('is kept for 400 days, and what is left stays a chain', async () => {
   clock.advance(201 * day)
   await forget()
   expect((await listed(box)).map(({ action }) => action)).toEqual(['identity.created'])
-  expect(verifyAuditOf(file(box))).toMatchObject({ valid: true, faults: [] })
+  expect(reportOf(file(box))).toMatchObject({ valid: true, faults: [] })
   clock.advance(3650 * day)
   await forget()
-  expect(verifyAuditOf(file(box))).toMatchObject({ valid: true, rows: 0 })
+  expect(reportOf(file(box))).toMatchObject({ valid: true, rows: 0 })
   await box.call('POST', '/v1/identities', { name: 'Bob' })
   await box.restart()
-  const report = verifyAuditOf(file(box))
+  const report = reportOf(file(box))
   expect([report.valid, report.first_seq! > 300]).toEqual([true, true])
 })
 

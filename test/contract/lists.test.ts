@@ -1,7 +1,9 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { openapi } from '../../src/http/openapi/openapi.ts'
 import type { Sql } from '../../src/store/database.ts'
 import { BoxDatabase } from '../support/box-database.ts'
+import { isOnServer } from '../support/open-store.ts'
 import { inhabit, type Inhabited } from './inhabited.ts'
 
 /** More rows than a list may look through on the event loop. */
@@ -186,6 +188,8 @@ test.each(rows)('%s?%s reads its rows %s the event loop', async (path, query, wh
   })
   expect([status, body.error]).toEqual([200, undefined])
   expect(beside.length > 0).toBe(where === 'beside')
+  // the plans of the server change with its statistics
+  if (isOnServer(file(all))) return
   for (const { sql, values } of onLoop) {
     if (!/LIMIT \?/.test(sql) || path === '/v1/queue') continue
     const plan = all.database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...(values as string[])) as { detail: string }[]
@@ -194,21 +198,23 @@ test.each(rows)('%s?%s reads its rows %s the event loop', async (path, query, wh
 })
 
 /** Lists whose rows tenants or strangers can make long: a change that makes every row of a table 60 KB longer. */
-const text = "printf('%.60000c', 'x')"
+const text = "replace(printf('%060000d', 0), '0', 'x')"
+const inJson = `'{"a":"' || ${text} || '"}'`
+const asJson = `json('"' || ${text} || '"')`
 const long: Record<string, string> = {
-  '/v1/domains': `UPDATE domains SET findings = json_object('a', ${text})`,
-  '/v1/domains/{id}/reports': `UPDATE domain_reports SET data = json_object('a', ${text})`,
+  '/v1/domains': `UPDATE domains SET findings = ${inJson}`,
+  '/v1/domains/{id}/reports': `UPDATE domain_reports SET data = ${inJson}`,
   '/v1/webhooks': `UPDATE webhooks SET url = 'https://x.test/' || ${text}`,
-  '/v1/webhooks/{id}/deliveries': `UPDATE delivery_attempts SET answer = json_object('status', 500, 'body', ${text}, 'error', NULL)`,
-  '/v1/queue': `UPDATE deliveries_queue SET load = json_set(load, '$.a', ${text})`,
-  '/v1/agents': `UPDATE agents SET metadata = json_object('a', ${text})`,
-  '/v1/jobs': `UPDATE jobs SET result = json_set(coalesce(result, '{}'), '$.a', ${text})`,
-  '/v1/identities/{id}/threads': `UPDATE threads SET participants = json_array(${text})`,
+  '/v1/webhooks/{id}/deliveries': `UPDATE delivery_attempts SET answer = '{"status":500,"body":"' || ${text} || '","error":null}'`,
+  '/v1/queue': `UPDATE deliveries_queue SET load = json_set(load, '$.a', ${asJson})`,
+  '/v1/agents': `UPDATE agents SET metadata = ${inJson}`,
+  '/v1/jobs': `UPDATE jobs SET result = json_set(coalesce(result, '{}'), '$.a', ${asJson})`,
+  '/v1/identities/{id}/threads': `UPDATE threads SET participants = '["' || ${text} || '"]'`,
   '/v1/identities/{id}/emails': `UPDATE emails SET from_address = ${text}`,
   '/v1/identities/{id}/emails/search': 'SELECT 1',
   '/v1/identities/{id}/messages': 'SELECT 1',
   '/v1/identities/{id}/sms': `UPDATE sms SET body = ${text}, octets = 60000`,
-  '/v1/identities/{id}/events': `UPDATE events SET data = json_set(data, '$.a', ${text})`,
+  '/v1/identities/{id}/events': `UPDATE events SET data = json_set(data, '$.a', ${asJson})`,
 }
 
 test.each(Object.entries(long))('%s reads no more of long rows than its answer holds', async (path, change) => {
@@ -250,6 +256,10 @@ test.each(Object.entries(long))('%s reads no more of long rows than its answer h
   expect(read).toBeLessThan(2.5 * 1024 * 1024)
 })
 
+function file({ box }: Inhabited): string {
+  return join(box.directory, 'data', 'pillarbox.db')
+}
+
 function located(path: string): string {
   const { objects } = all.own
   const noun = path.split('/')[2]!
@@ -260,11 +270,13 @@ function located(path: string): string {
 function fill(table: string): void {
   const { database, own } = all
   if (table === 'audit') database.exec('DROP TRIGGER audit_appended; DROP TRIGGER audit_head')
-  const info = (pragma: string): Record<string, string | number>[] => database.prepare(`PRAGMA ${pragma}`).all() as never
-  const names = info(`table_info(${table})`).map(({ name }) => String(name))
+  const info = (of: string, name: string): Record<string, string | number>[] =>
+    database.prepare(`SELECT * FROM pragma_${of}(?)`).all(name)
+  const types = new Map(info('table_info', table).map(({ name, type }) => [String(name), String(type)]))
+  const names = [...types.keys()]
   const fresh = new Set<string>()
-  for (const index of info(`index_list(${table})`).filter(({ unique }) => unique === 1)) {
-    fresh.add(String(info(`index_info(${String(index['name'])})`).at(-1)!['name']))
+  for (const index of info('index_list', table).filter(({ unique }) => unique === 1)) {
+    fresh.add(String(info('index_info', String(index['name'])).at(-1)!['name']))
   }
   const owners: Record<string, string | undefined> = {
     identity_id: own.objects['identities/:id'],
@@ -281,7 +293,8 @@ function fill(table: string): void {
       const isId = name === 'id' || (name === 'identity_id' && fresh.has(name))
       if (isId) return `substr(${name}, 1, instr(${name}, '_')) || printf('%026d', i)`
       if (!fresh.has(name)) return name
-      return `CASE typeof(${name}) WHEN 'blob' THEN randomblob(32) ELSE i || ${name} END`
+      const type = types.get(name)!
+      return type === 'BLOB' ? 'randomblob(32)' : type === 'TEXT' ? `i || ${name}` : `i * 1000000 + ${name}`
     })
   const columns = names.filter((name) => name !== 'seq')
   const seq = table === 'threads' ? 'last_seq' : 'seq'

@@ -1,7 +1,12 @@
 import { dirname } from 'node:path'
 import { DatabaseSync, type DatabaseSyncOptions } from 'node:sqlite'
 import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
+import { parsePostgresUrl } from '../../src/config/database/postgres-url.ts'
+import type { Log } from '../../src/core/log.ts'
+import type { Database } from '../../src/store/database.ts'
+import { PostgresDatabase } from '../../src/store/postgres/database.ts'
 import { statementOf } from '../../src/store/postgres/statements.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 
 /** The URLs of the databases of boxes on PostgreSQL, by their data directory. */
 const urls = new Map<string, string>()
@@ -9,6 +14,17 @@ const urls = new Map<string, string>()
 /** Notes where the database of a box is: `openStore` opens it there. */
 export function storeIsAt(dataDirectory: string, url: string): void {
   urls.set(dataDirectory, url)
+}
+
+/** True if the database of this file is on a server. */
+export function isOnServer(file: string): boolean {
+  return urls.has(dirname(file))
+}
+
+/** Opens the database of a stopped box as the box does. */
+export function openDatabase(file: string, log: Log): Promise<Database> {
+  const url = urls.get(dirname(file))
+  return url === undefined ? SqliteDatabase.open(file, log) : PostgresDatabase.open(parsePostgresUrl(url), log)
 }
 
 /** What tests use of `DatabaseSync`. */
@@ -53,7 +69,7 @@ class PostgresStore implements Store {
 
   prepare(text: string): ReturnType<Store['prepare']> {
     const ask = (values: Value[]): Answer => {
-      const statement = statementOf(text, values)
+      const statement = statementOf(forPostgres(text), values)
       return this.#ask(statement.text, statement.values)
     }
     return {
@@ -64,7 +80,7 @@ class PostgresStore implements Store {
   }
 
   exec(text: string): void {
-    this.#ask(text.replaceAll('BEGIN IMMEDIATE', 'BEGIN'))
+    this.#ask(forPostgres(text))
   }
 
   close(): void {
@@ -89,4 +105,16 @@ class PostgresStore implements Store {
     if (answer.failure !== undefined) throw new Error(answer.failure)
     return answer
   }
+}
+
+/** Triggers that refuse a change, and the beginning of a transaction, are written otherwise there. */
+function forPostgres(text: string): string {
+  const [, name, event, , condition, message] =
+    /^CREATE TRIGGER (\w+) (.+?)( WHEN (.+))? BEGIN SELECT RAISE\(ABORT, '(.+)'\); END$/.exec(text) ?? []
+  if (name !== undefined) {
+    const when = condition === undefined ? '' : `WHEN (${condition})`
+    return `CREATE FUNCTION "${name}"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '${message}'; END $$;
+      CREATE TRIGGER "${name}" ${event} FOR EACH ROW ${when} EXECUTE FUNCTION "${name}"()`
+  }
+  return text.replaceAll(/\bDROP TRIGGER (\w+)/g, 'DROP FUNCTION "$1"() CASCADE').replaceAll('BEGIN IMMEDIATE', 'BEGIN')
 }

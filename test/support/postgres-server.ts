@@ -114,8 +114,15 @@ const beside = [
   // of one number with leading zeros
   `CREATE FUNCTION printf(form text, number bigint) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT regexp_replace(form, '%0\\d+d',
     lpad(number::text, substring(form FROM '%0(\\d+)d')::integer, '0')) $$`,
-  `CREATE FUNCTION pragma_table_info(of text) RETURNS TABLE (name text) LANGUAGE sql STABLE STRICT
-    AS $$ SELECT attname::text FROM pg_attribute WHERE attrelid = of::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum $$`,
+  `CREATE FUNCTION pragma_table_info(of text) RETURNS TABLE (name text, type text) LANGUAGE sql STABLE STRICT
+    AS $$ SELECT attname::text, CASE format_type(atttypid, atttypmod) WHEN 'bytea' THEN 'BLOB' WHEN 'text' THEN 'TEXT' ELSE 'INTEGER' END
+      FROM pg_attribute WHERE attrelid = of::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum $$`,
+  `CREATE FUNCTION pragma_index_list(of text) RETURNS TABLE (name text, "unique" integer) LANGUAGE sql STABLE STRICT
+    AS $$ SELECT indexrelid::regclass::text, indisunique::integer FROM pg_index WHERE indrelid = of::regclass $$`,
+  `CREATE FUNCTION pragma_index_info(of text) RETURNS TABLE (name text) LANGUAGE sql STABLE STRICT
+    AS $$ SELECT attname::text FROM pg_attribute WHERE attrelid = of::regclass ORDER BY attnum $$`,
+  `CREATE FUNCTION randomblob(bytes integer) RETURNS bytea LANGUAGE sql VOLATILE STRICT
+    AS $$ SELECT substr(sha512(random()::text::bytea), 1, bytes) $$`,
   `CREATE FUNCTION zeroblob(bytes integer) RETURNS bytea LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT decode(repeat('00', bytes), 'hex') $$`,
 ]
 

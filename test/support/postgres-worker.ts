@@ -31,7 +31,8 @@ async function answer({ id, url, text, values, done, port }: Request): Promise<v
         client.on('error', () => {})
         await client.connect()
       }
-      const { rows, rowCount } = await client.query(text, values)
+      const results: pg.QueryResult | pg.QueryResult[] = await client.query(text, values)
+      const { rows, rowCount } = [results].flat().at(-1)!
       port.postMessage({ rows, changes: rowCount ?? 0 })
     }
   } catch (error) {

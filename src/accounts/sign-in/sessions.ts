@@ -55,7 +55,7 @@ export class Sessions {
   readonly #cursors: Cursors
   readonly #exists: (accountId: string) => boolean
   #settings: SessionSettings
-  readonly #known = lruMap<Known>(10_000)
+  #known = lruMap<Known>(10_000)
   readonly #used = new Map<string, number>()
   readonly #ended = new Set<(id: string) => void>()
 
@@ -199,7 +199,7 @@ export class Sessions {
   }
 
   #forget(ids: string[]): void {
-    this.#known.clear()
+    this.#known = lruMap<Known>(10_000)
     for (const id of ids) {
       this.#used.delete(id)
       for (const listener of this.#ended) listener(id)
@@ -207,12 +207,14 @@ export class Sessions {
   }
 
   async #find(hash: string): Promise<Known | undefined> {
-    const found = this.#known.get(hash)
+    // what is read before a change must not be found after it
+    const cache = this.#known
+    const found = cache.get(hash)
     if (found) return found
     const row = await this.#database.get<SessionRow>(sql`${withRole} WHERE hash = ${hash}`)
     if (!row) return undefined
     const known = this.#knownOf(row)
-    this.#known.set(hash, known)
+    cache.set(hash, known)
     return known
   }
 
