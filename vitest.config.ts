@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { filesToLeaveOut } from './test/support/sqlite-only.ts'
 
 // boxes and commands are started many hundred times: what Node compiled once is kept for the next
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
@@ -73,7 +74,7 @@ export default defineConfig({
         test: {
           name: 'box',
           include: ['test/**/*.test.ts'],
-          exclude: [...peers, ...abuse],
+          exclude: [...peers, ...abuse, ...(onPostgres ? filesToLeaveOut : [])],
           globalSetup: onPostgres ? ['test/support/postgres-run.ts'] : [],
           // loading the box costs more than most tests: a worker keeps it from file to file
           isolate: false,

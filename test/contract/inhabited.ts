@@ -174,7 +174,14 @@ async function settle(box: Appliance, database: Store, key: string, account: str
     const input = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: identity.id }
     const { body: webhook } = await box.call('POST', '/v1/webhooks', input, as)
     objects['webhooks/:id'] = webhook.id
-    objects[':delivery_id'] = (await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)).body.id
+    const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
+    objects[':delivery_id'] = delivery.id
+    // it can be repeated once its first attempt has ended
+    const attempted = `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`
+    await until(async () => {
+      const { body } = await box.call<{ attempts: { ended_at: string | null }[] }>('GET', attempted, undefined, as)
+      return body.attempts.some(({ ended_at }) => ended_at !== null)
+    })
   }
   if (wants(name, /\/people/)) {
     objects['people/:id'] = plantedPerson(database, account)

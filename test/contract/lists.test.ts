@@ -269,7 +269,11 @@ function located(path: string): string {
 /** Repeats the row of what the tests look at so often that it is a long list. */
 function fill(table: string): void {
   const { database, own } = all
-  if (table === 'audit') database.exec('DROP TRIGGER audit_appended; DROP TRIGGER audit_head')
+  if (table === 'audit') {
+    database.exec('DROP TRIGGER audit_appended; DROP TRIGGER audit_head')
+    // the box gives its rows their numbers
+    if (isOnServer(file(all))) database.exec(`SELECT setval(pg_get_serial_sequence('audit', 'seq'), max(seq)) FROM audit`)
+  }
   const info = (of: string, name: string): Record<string, string | number>[] =>
     database.prepare(`SELECT * FROM pragma_${of}(?)`).all(name)
   const types = new Map(info('table_info', table).map(({ name, type }) => [String(name), String(type)]))
@@ -301,7 +305,7 @@ function fill(table: string): void {
   const made = database
     .prepare(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${many})
-        INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM n, (SELECT * FROM ${table} WHERE ${by} = ? ORDER BY ${seq} LIMIT 1)`,
+        INSERT INTO ${table} (${columns.join(', ')}) SELECT ${values.join(', ')} FROM n, (SELECT * FROM ${table} WHERE ${by} = ? ORDER BY ${seq} LIMIT 1) one`,
     )
     .run(owners[by]!)
   if (made.changes !== many) throw new Error(`${table}: ${made.changes} rows were made`)

@@ -107,14 +107,15 @@ class PostgresStore implements Store {
   }
 }
 
-/** Triggers that refuse a change, and the beginning of a transaction, are written otherwise there. */
+/** Triggers, and the beginning of a transaction, are written otherwise there. */
 function forPostgres(text: string): string {
-  const [, name, event, , condition, message] =
-    /^CREATE TRIGGER (\w+) (.+?)( WHEN (.+))? BEGIN SELECT RAISE\(ABORT, '(.+)'\); END$/.exec(text) ?? []
-  if (name !== undefined) {
-    const when = condition === undefined ? '' : `WHEN (${condition})`
-    return `CREATE FUNCTION "${name}"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '${message}'; END $$;
-      CREATE TRIGGER "${name}" ${event} FOR EACH ROW ${when} EXECUTE FUNCTION "${name}"()`
-  }
-  return text.replaceAll(/\bDROP TRIGGER (\w+)/g, 'DROP FUNCTION "$1"() CASCADE').replaceAll('BEGIN IMMEDIATE', 'BEGIN')
+  return text
+    .replaceAll(/CREATE TRIGGER (\w+) (.+?)(?: WHEN (.+?))?\s+BEGIN (.+?); END/gs, (_, name, event, condition, body) => {
+      const work = String(body).replaceAll(/SELECT RAISE\(ABORT, ('.+?')\)/g, 'RAISE EXCEPTION $1')
+      const when = condition === undefined ? '' : `WHEN (${condition})`
+      return `CREATE FUNCTION "${name}"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${work}; RETURN coalesce(NEW, OLD); END $$;
+        CREATE TRIGGER "${name}" ${event} FOR EACH ROW ${when} EXECUTE FUNCTION "${name}"()`
+    })
+    .replaceAll(/\bDROP TRIGGER (\w+)/g, 'DROP FUNCTION "$1"() CASCADE')
+    .replaceAll('BEGIN IMMEDIATE', 'BEGIN')
 }

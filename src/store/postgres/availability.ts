@@ -17,9 +17,9 @@ export class Availability {
     const away = error instanceof Fault && error.code === 'storage_unavailable'
     if (away && !this.#away) {
       const { message } = error.cause as Error
-      this.#log.error({ problem: message }, `${this.#target} is not available: nothing is stored until it is`)
+      this.#log.error({ database: this.#target, problem: message }, 'database not available: nothing is stored until it is')
     }
-    if (error === undefined && this.#away) this.#log.info(`${this.#target} is available again`)
+    if (error === undefined && this.#away) this.#log.warn({ database: this.#target }, 'database available again')
     if (away || error === undefined) this.#away = away
     return error
   }

@@ -38,6 +38,6 @@ test('a box whose server goes away defers mail and calls, and continues by itsel
   // the result of a probe is used for two seconds
   await expect.poll(async () => (await box.call('GET', '/readyz', undefined, { key: null })).status).toBe(200)
   const lines = box.logged.map((line) => JSON.parse(line) as { msg: string; level: number })
-  expect(lines.filter(({ msg }) => msg.includes('is not available'))).toHaveLength(2)
-  expect(lines.filter(({ msg }) => msg.includes('is available again'))).toHaveLength(2)
+  expect(lines.filter(({ msg }) => msg.includes('database not available'))).toHaveLength(2)
+  expect(lines.filter(({ msg }) => msg.includes('database available again'))).toHaveLength(2)
 })

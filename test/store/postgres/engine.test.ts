@@ -196,8 +196,8 @@ test('while the server is away, reads and writes fail with a time to wait; when 
   expect(await database.all(sql`SELECT 1 AS one`)).toEqual([{ one: 1 }])
   expect(await database.slow(sql`SELECT 1 AS one`, 1000)).toEqual([{ one: 1 }])
   const lines = logged.map((line) => (JSON.parse(line) as { msg: string }).msg)
-  expect(lines.filter((line) => line.includes('is not available'))).toHaveLength(1)
-  expect(lines.filter((line) => line.includes('is available again'))).toHaveLength(1)
+  expect(lines.filter((line) => line.includes('database not available'))).toHaveLength(1)
+  expect(lines.filter((line) => line.includes('database available again'))).toHaveLength(1)
 })
 
 test('what waits is written before the database closes; then nothing is', async () => {
