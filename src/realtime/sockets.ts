@@ -137,6 +137,11 @@ export class Sockets {
     await this.#renew(guests, ({ identity_id }) => identity_id === id)
   }
 
+  /** Re-checks all grants. */
+  async anyChanged(): Promise<void> {
+    await this.#renew([...this.#guests.values()], () => true)
+  }
+
   identityDeleted(id: string): void {
     this.#access.changed(id)
     for (const guest of this.#guests.values()) {

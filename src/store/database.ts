@@ -71,6 +71,11 @@ export interface Database extends Reader {
   /** Runs the work, and records it in the first of its transactions that wrote something and for which `record` returns true. */
   recording<T>(recording: Recording, work: () => Promise<T>): Promise<T>
   /**
+   * Adds a listener that is called when a transaction threw `storage_unsure`, once the server has stored it or not: what is in memory of the database
+   * must be read again.
+   */
+  onUnsure(listener: () => void): void
+  /**
    * A read that may take long (search, export): off the event loop, aborted after `deadline` milliseconds with a Fault. Accounts take turns;
    * without an account the read is of the box itself.
    */

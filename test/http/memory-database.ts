@@ -62,6 +62,7 @@ export function openDatabase(file = ':memory:'): Database {
       last = next.catch(() => undefined)
       return next
     },
+    onUnsure: () => undefined,
     reserveLog: async () => {},
     reclaim: async () => false,
     marking: (mark, work) => marks.run(mark, work),

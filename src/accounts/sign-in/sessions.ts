@@ -72,6 +72,7 @@ export class Sessions {
     this.#cursors = deps.cursors
     this.#exists = deps.exists
     this.#settings = deps.settings
+    deps.database.onUnsure(() => this.#forgetKnown())
   }
 
   reload(settings: SessionSettings): void {
@@ -199,11 +200,15 @@ export class Sessions {
   }
 
   #forget(ids: string[]): void {
-    this.#known = lruMap<Known>(10_000)
+    this.#forgetKnown()
     for (const id of ids) {
       this.#used.delete(id)
       for (const listener of this.#ended) listener(id)
     }
+  }
+
+  #forgetKnown(): void {
+    this.#known = lruMap<Known>(10_000)
   }
 
   async #find(hash: string): Promise<Known | undefined> {

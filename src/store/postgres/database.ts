@@ -1,4 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { type Database, type Recording, type Sql, sql, type Transaction } from '../database.ts'
 import { nested, stopping } from '../faults.ts'
@@ -46,6 +48,7 @@ export class PostgresDatabase implements Database {
   readonly #marks = new Marks()
   readonly #inside = new AsyncLocalStorage<PostgresTransaction>()
   readonly #queue: WaitingTransaction[] = []
+  readonly #unsure = new Set<() => void>()
   #whenDone: (() => void) | undefined
   #closing: Promise<void> | undefined
   #closed = false
@@ -103,6 +106,10 @@ export class PostgresDatabase implements Database {
       this.#queue.push(this.#marks.add({ work, resolve: resolve as (value: unknown) => void, reject }))
       this.#marks.outside(() => this.#inside.exit(() => this.#next()))
     })
+  }
+
+  onUnsure(listener: () => void): void {
+    this.#unsure.add(listener)
   }
 
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T> {
@@ -166,10 +173,24 @@ export class PostgresDatabase implements Database {
       for (const listener of listeners) setImmediate(() => this.#notify(listener))
     } catch (error) {
       reject(this.#availability.note(error))
+      if (error instanceof Fault && error.code === 'storage_unsure') void this.#afterUnsure()
     }
     // a connection that was used is used before one that is not made yet
     this.#free.unshift(writer)
     this.#next()
+  }
+
+  /** The connection that follows has the lock of the box: the former one has ended, and its COMMIT with it. */
+  async #afterUnsure(): Promise<void> {
+    while (!this.#closing) {
+      try {
+        await this.transaction((tx) => tx.get(sql`SELECT 1`))
+        for (const listener of this.#unsure) this.#notify(listener)
+        return
+      } catch {
+        await sleep(1000, undefined, { ref: false })
+      }
+    }
   }
 
   #notify(listener: () => void): void {

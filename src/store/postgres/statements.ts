@@ -33,7 +33,14 @@ export function statementOf(text: string, values: readonly Value[]): Statement &
 /** Numbers the parameters: `?` becomes `$1`, except in literals and quoted names. */
 function number(text: string): Numbered {
   let count = 0
-  const withNumbers = text.replaceAll(/'(?:[^']|'')*'|"[^"]*"|\?/g, (part) => (part === '?' ? `$${(count += 1)}` : part))
+  let quote = ''
+  const withNumbers = text.replaceAll(/['"?]/g, (sign) => {
+    if (sign === '?') return quote === '' ? `$${(count += 1)}` : sign
+    // a doubled quote ends the text and begins it again
+    if (quote === '') quote = sign
+    else if (quote === sign) quote = ''
+    return sign
+  })
   const name = createHash('sha256').update(text).digest('base64url').slice(0, 24)
   return { name, text: withNumbers, writes: !/^\s*SELECT\b/i.test(text) }
 }

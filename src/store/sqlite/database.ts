@@ -150,6 +150,9 @@ export class SqliteDatabase implements Database {
     })
   }
 
+  /** Never: the disk answers. */
+  onUnsure(): void {}
+
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T> {
     return this.#marks.marking(mark, work)
   }

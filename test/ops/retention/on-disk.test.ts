@@ -117,10 +117,17 @@ function word(): string {
 function wordsIn(file: string, letters: Letter[]): string[] {
   const server = isOnServer(file)
   const database = openStore(file)
-  const listed = (query: string, column: string): string[] => database.prepare(query).all().map((row) => String(row[column]))
+  const listed = (query: string, column: string): string[] =>
+    database
+      .prepare(query)
+      .all()
+      .map((row) => String(row[column]))
   const tables = server ? listed(`SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`, 'tablename') : []
   const bytes = server
-    ? tables.flatMap((table) => listed(`SELECT t::text AS line FROM ${table} t`, 'line')).join('\n').toLowerCase()
+    ? tables
+        .flatMap((table) => listed(`SELECT t::text AS line FROM ${table} t`, 'line'))
+        .join('\n')
+        .toLowerCase()
     : readFileSync(file).toString('latin1').toLowerCase()
   if (!server) database.exec(`CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, emails_search, 'row')`)
   // those of a server are in the rows

@@ -74,6 +74,11 @@ test('a thousand cards of a deleted identity, and their transactions, are cleare
   expect(rows("SELECT count(*) AS n FROM cards WHERE card_name <> '' OR last4 <> '' OR brand <> ''")).toEqual([{ n: 0 }])
   expect(rows('SELECT count(*) AS n FROM card_transactions')).toEqual([{ n: 0 }])
   // each card goes with its transactions: not all of them at the end, and none is looked at again
-  expect(rows('SELECT DISTINCT cards FROM before_transaction ORDER BY cards')).toEqual([{ cards: 0 }, { cards: 1 }, { cards: 2 }, { cards: 3 }])
+  expect(rows('SELECT DISTINCT cards FROM before_transaction ORDER BY cards')).toEqual([
+    { cards: 0 },
+    { cards: 1 },
+    { cards: 2 },
+    { cards: 3 },
+  ])
   expect(rows('SELECT count(*) AS n, count(DISTINCT card) AS cards FROM cleared')).toEqual([{ n: 1000, cards: 1000 }])
 })

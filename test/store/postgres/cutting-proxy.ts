@@ -30,7 +30,10 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
     upstream.on('data', (bytes) => mute || client.write(bytes))
     client.on('data', (bytes) => {
       const { bytes: text, when, done } = wanted ?? {}
-      if (text === undefined || !bytes.includes(text)) return void upstream.write(bytes)
+      if (text === undefined || !bytes.includes(text)) {
+        upstream.write(bytes)
+        return
+      }
       wanted = undefined
       mute = true
       if (when === 'after') upstream.write(bytes)

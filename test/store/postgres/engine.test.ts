@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { PostgresTarget } from '../../../src/config/database/postgres-url.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { sql } from '../../../src/store/database.ts'
@@ -137,7 +137,7 @@ test('a slow read ends at its deadline, and the next one is answered', async () 
   const { database } = await opened(target)
   await expect(database.slow(sql`SELECT pg_sleep(20)`, 300)).rejects.toMatchObject({ code: 'too_slow' })
   expect(await database.slow(sql`SELECT 1 AS one`, 2000)).toEqual([{ one: 1 }])
-  await expect(database.slow(sql`DELETE FROM t`, 2000)).rejects.toThrow()
+  await expect(database.slow(sql`DELETE FROM t`, 2000)).rejects.toThrow('not available')
 })
 
 test.each(['before', 'after'] as const)(
@@ -147,6 +147,8 @@ test.each(['before', 'after'] as const)(
     onTestFinished(() => proxy.close())
     const { database } = await opened({ ...target, port: proxy.port })
     let runs = 0
+    const told = vi.fn<() => void>()
+    database.onUnsure(told)
     proxy.cutAt('COMMIT', when)
     const written = database.transaction(async (tx) => {
       runs += 1
@@ -156,6 +158,7 @@ test.each(['before', 'after'] as const)(
     expect(runs).toBe(1)
     expect(await database.all(sql`SELECT id FROM t`)).toEqual(when === 'after' ? [{ id: 1 }] : [])
     await database.probe()
+    await expect.poll(() => told.mock.calls.length).toBe(1)
   },
 )
 
