@@ -10,6 +10,7 @@ import { Metrics } from '../../src/core/metrics.ts'
 import type { Caller } from '../../src/core/scopes.ts'
 import { Seal } from '../../src/core/seal/seal.ts'
 import { DkimKeys } from '../../src/domains/keys.ts'
+import type { Database } from '../../src/store/database.ts'
 import type { Domain } from '../../src/domains/model.ts'
 import { DomainsModule } from '../../src/domains/module.ts'
 import { EventLog } from '../../src/events/log.ts'
@@ -245,7 +246,8 @@ test('keys for one account do not wait behind all those of another, and none are
   const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const waiting: (() => void)[] = []
   const keys = new DkimKeys({
-    ...({} as Pick<ConstructorParameters<typeof DkimKeys>[0], 'database' | 'seal' | 'nextCheck'>),
+    ...({} as Pick<ConstructorParameters<typeof DkimKeys>[0], 'seal' | 'nextCheck'>),
+    database: { onUnsure: () => undefined } as unknown as Database,
     clock: new HeldClock(),
     rsaPair: () => new Promise((resolve) => waiting.push(() => resolve(pair))),
   })

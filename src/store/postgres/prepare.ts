@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Newer } from '../files.ts'
+import { Held, locked } from './box-lock.ts'
 import { type Connection, connect, sqlState } from './connections.ts'
 import { describeTarget, type PostgresTarget } from '../../config/database/postgres-url.ts'
 
@@ -93,6 +94,9 @@ async function migrate(connection: Connection, target: PostgresTarget, expected:
     throw new Error(
       `${what} has the data of a box, but state.json, which names its accounts, is new. Restore that file, or set another database; nothing was changed.`,
     )
+  if (version === known) return
+  // what another box has open is not changed under it
+  if (!(await locked(connection)) || (await versionOf(connection, what)) !== version) throw new Held(target)
   if (version === undefined) await run(connection, what, 0, `${folder}baseline.sql`)
   for (const [index, path] of migrations(folder).entries()) {
     const to = baseline + index + 1

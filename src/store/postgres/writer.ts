@@ -3,19 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Transaction } from '../database.ts'
 import { stuck } from '../faults.ts'
 import type { CommitWatch } from '../metrics.ts'
+import { Held, locked } from './box-lock.ts'
 import { type Connection, connect } from './connections.ts'
 import { asFault, busy, driverFault, isConflict, isLost, unavailable, unsure } from './failures.ts'
 import { PostgresTransaction } from './transaction.ts'
-import { describeTarget, type PostgresTarget } from '../../config/database/postgres-url.ts'
+import type { PostgresTarget } from '../../config/database/postgres-url.ts'
 
 /** Runs of one transaction before it is given up: each one after the first follows a conflict, or a connection that was lost before COMMIT. */
 const maxRuns = 20
 
 /** Milliseconds after which a statement without an answer is given up. */
 const statementTimeout = 120_000
-
-/** "PBOX": the lock of the box that writes. */
-const lock = 0x50424f58
 
 export interface WriterOptions {
   /** Milliseconds without a statement after which work is aborted. */
@@ -179,13 +177,6 @@ export class Writer {
   }
 }
 
-/** Another process holds the lock of the box. */
-export class Held extends Error {
-  constructor(target: PostgresTarget) {
-    super(`Another Pillarbox has ${describeTarget(target)} open. One box at a time can use a database.`)
-  }
-}
-
 /** The transaction was rolled back and can run again: after a conflict, or because the connection was lost before COMMIT. */
 class Again extends Error {
   readonly lost: boolean
@@ -200,14 +191,4 @@ function again(error: unknown): Again | undefined {
   if (error === undefined) return undefined
   if (isConflict(error)) return new Again(error, false)
   return isLost(error) ? new Again(error, true) : undefined
-}
-
-/** Takes the lock of the box, which lasts as long as the connection. A killed process may hold it a moment longer. */
-async function locked(connection: Connection): Promise<boolean> {
-  for (let attempt = 1; attempt <= 10; attempt += 1) {
-    if (attempt > 1) await sleep(200)
-    const { rows } = await connection.query(`SELECT pg_try_advisory_lock(${lock}, hashtext(current_schema())) AS held`)
-    if ((rows[0] as { held: number }).held === 1) return true
-  }
-  return false
 }

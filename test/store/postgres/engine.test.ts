@@ -1,9 +1,12 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { PostgresTarget } from '../../../src/config/database/postgres-url.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { sql } from '../../../src/store/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import type { PostgresServer } from '../../support/postgres-server.ts'
+import { folder } from '../../support/folder.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
 import { emptyDatabase, opened, server } from './server.ts'
 
@@ -225,4 +228,12 @@ test('an error of the server does not quote rows', async () => {
 test('one box at a time', async () => {
   await opened(target)
   await expect(opened(target)).rejects.toThrow(/Another Pillarbox has the database engine_\d+ of 127.0.0.1:\d+ open/)
+})
+
+test('what another box has open is not migrated', async () => {
+  await opened(target)
+  const newer = folder()
+  mkdirSync(join(newer, 'migrations'))
+  writeFileSync(join(newer, 'migrations/0061_more.sql'), 'CREATE TABLE more (id bigint)')
+  await expect(preparePostgres(target, true, `${newer}/`)).rejects.toThrow(/Another Pillarbox has .+ open/)
 })
