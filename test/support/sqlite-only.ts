@@ -12,7 +12,6 @@ const reasons: Record<string, readonly LeftOut[]> = {
     { file: 'test/accounts/sessions.test.ts', tests: [/^neither the cookie nor the password/] },
     { file: 'test/cards/secrecy.test.ts', tests: [/^the encrypted data is in its row/, /^of cancelled cards/] },
     { file: 'test/contract/secrets.test.ts' },
-    { file: 'test/contract/idempotency.test.ts', tests: [/^what is kept outlives a restart/] },
     { file: 'test/webhooks/api.test.ts', tests: [/^secrets and headers do not lie open/] },
     { file: 'test/webhooks/purged.test.ts' },
     { file: 'test/mail/deletion.test.ts', tests: [/^a purged message is gone/] },
@@ -21,11 +20,6 @@ const reasons: Record<string, readonly LeftOut[]> = {
       tests: [/^who has the former key/, /^nor after a rotation/, /^where the file cannot be/],
     },
     { file: 'test/ops/retention/age.test.ts', tests: [/^room that deleted mail took/] },
-  ],
-  'It uses pragmas, functions or triggers of SQLite beside the box.': [
-    { file: 'test/logins/api.test.ts', tests: [/^is bounded/] },
-    { file: 'test/policy/contacts.test.ts', tests: [/notes of new recipients are bounded/, /^those that a person approved/] },
-    { file: 'test/tokens/own.test.ts', tests: [/^a new master key seals/] },
   ],
   'It watches the engine of SQLite at work, or counts its reads.': [
     { file: 'test/webhooks/api.test.ts', tests: [/^an event reads none of the webhooks/] },
