@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
+import { filesToLeaveOut } from './test/support/sqlite-only.ts'
 
 // boxes and commands are started many hundred times: what Node compiled once is kept for the next
 process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url))
@@ -42,6 +43,7 @@ const peers = [
   'test/realtime/memory.test.ts',
   'test/reporting/**/*.test.ts',
   'test/store/{durability,portable}.test.ts',
+  'test/store/postgres/*.test.ts',
   'test/tokens/{examples,others}.test.ts',
   'test/ops/transfer/{directory,foreign}.test.ts',
   'test/watch/metrics.test.ts',
@@ -50,6 +52,9 @@ const peers = [
 
 /** Attacks beside an honest caller: how long others wait and how much memory is held says something on a machine without other work alone. */
 const abuse = ['test/abuse/**/*.test.ts']
+
+/** The tests of boxes are run on PostgreSQL: `npm run test:postgres`. */
+const onPostgres = process.env['TEST_DATABASE'] === 'postgres'
 
 export default defineConfig({
   test: {
@@ -69,10 +74,11 @@ export default defineConfig({
         test: {
           name: 'box',
           include: ['test/**/*.test.ts'],
-          exclude: [...peers, ...abuse],
+          exclude: [...peers, ...abuse, ...(onPostgres ? filesToLeaveOut : [])],
+          globalSetup: onPostgres ? ['test/support/postgres-run.ts'] : [],
           // loading the box costs more than most tests: a worker keeps it from file to file
           isolate: false,
-          setupFiles: ['test/support/memory-check.ts'],
+          setupFiles: ['test/support/memory-check.ts', ...(onPostgres ? ['test/support/leave-out.ts'] : [])],
           env: temporary(),
           // bounds for what must come, on a machine that has much else to do
           testTimeout: 180_000,

@@ -242,7 +242,8 @@ export class App {
     this.#record('master_key.rotated', { values: rotated.values })
     await this.#stopModules()
     await this.#directory.database.close()
-    forgetFormer(join(this.#startConfig.data_dir, 'pillarbox.db'))
+    // a server overwrites the former rows when it vacuums
+    if (this.#directory.database.engine === 'sqlite') forgetFormer(join(this.#startConfig.data_dir, 'pillarbox.db'))
     return rotated
   }
 

@@ -5,7 +5,12 @@ import type { Config } from './config.ts'
 import { type Clock, iso } from './core/clock.ts'
 import { Fault, storageFull } from './core/fault.ts'
 import { MasterKey } from './core/seal/master-key.ts'
-import { commitMetrics, spaceMetrics } from './store/metrics.ts'
+import type { PostgresTarget } from './config/database/postgres-url.ts'
+import type { Database } from './store/database.ts'
+import { commitMetrics, fileMetrics, serverMetrics, spaceMetrics } from './store/metrics.ts'
+import { PostgresDatabase } from './store/postgres/database.ts'
+import { preparePostgres } from './store/postgres/prepare.ts'
+import { notePostgres, requireOneDatabase } from './store/postgres/note.ts'
 import { Keyring } from './store/keyring.ts'
 import { DirectoryLock } from './store/lock.ts'
 import { mustBeNoRestore, Newer, type Obstacle } from './store/files.ts'
@@ -20,7 +25,7 @@ import { newId } from './core/ids.ts'
 /** The opened data directory, locked by this process until it is closed. */
 export interface DataDirectory {
   state: StateFile
-  database: SqliteDatabase
+  database: Database
   keyring: Keyring
   space: Space
   close(): Promise<void>
@@ -46,7 +51,7 @@ export interface DirectoryTest extends MigrationTest {
 export async function openDirectory({ config, log, clock, metrics, testing }: DirectoryDeps): Promise<DataDirectory> {
   let step: Obstacle = 'directory'
   let lock: DirectoryLock | undefined
-  let database: SqliteDatabase | undefined
+  let database: Database | undefined
   const close = async (): Promise<void> => {
     await database?.close()
     lock?.release()
@@ -61,32 +66,59 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     // before anything is written: the reserve may have to be released
     await space.check()
     lock.note()
-    const file = join(config.data_dir, 'pillarbox.db')
+    const { url } = config.database
+    requireOneDatabase(config.data_dir, url)
     step = 'state'
-    const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock, file))
+    const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock))
     step = 'master_key'
     const key = new MasterKey(config.keys_dir, config.master_key_file)
     key.read(state.data.database_created)
     step = 'database'
-    const migrate = testing?.prepare ?? prepare
-    migrate(file, state.data.database_created)
-    finishRewrite(file, storeLog)
-    if (!state.data.database_created) await state.update((document) => void (document.database_created = true))
-    database = await SqliteDatabase.open(file, storeLog, {
-      watch: commitMetrics(metrics),
-      checkpointDelay: testing?.checkpointDelay,
-      twice: testing?.twice,
-    })
+    const store = { config, log: storeLog, metrics, testing, state, space }
+    database = url === undefined ? await openSqlite(store) : await openPostgres(url, store)
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
-    const opened = database
-    space.onReserveReleased((bytes) => opened.reserveLog(bytes))
-    spaceMetrics(metrics, file, space)
+    spaceMetrics(metrics, space)
     return { state, database, keyring, space, close }
   } catch (error) {
     await close()
     throw explainFailure(!(error instanceof Fault) && isFull(error) ? fullDisk(config.data_dir, error) : error, step)
   }
+}
+
+interface Store extends Pick<DirectoryDeps, 'config' | 'log' | 'metrics' | 'testing'> {
+  state: StateFile
+  space: Space
+}
+
+async function openSqlite({ config, log, metrics, testing, state, space }: Store): Promise<Database> {
+  const file = join(config.data_dir, 'pillarbox.db')
+  const migrate = testing?.prepare ?? prepare
+  migrate(file, state.data.database_created)
+  finishRewrite(file, log)
+  await noteCreated(state)
+  const database = await SqliteDatabase.open(file, log, {
+    watch: commitMetrics(metrics),
+    checkpointDelay: testing?.checkpointDelay,
+    twice: testing?.twice,
+  })
+  space.onReserveReleased((bytes) => database.reserveLog(bytes))
+  fileMetrics(metrics, file)
+  return database
+}
+
+async function openPostgres(target: PostgresTarget, { config, log, metrics, testing, state }: Store): Promise<Database> {
+  await preparePostgres(target, state.data.database_created)
+  notePostgres(config.data_dir, target)
+  await noteCreated(state)
+  const database = await PostgresDatabase.open(target, log, { watch: commitMetrics(metrics), twice: testing?.twice })
+  serverMetrics(metrics, () => database.size())
+  return database
+}
+
+/** From now on a missing or empty database is an error. */
+async function noteCreated(state: StateFile): Promise<void> {
+  if (!state.data.database_created) await state.update((document) => void (document.database_created = true))
 }
 
 /** Adds the obstacle to an error. */
@@ -133,7 +165,8 @@ function freeAt(directory: string): number {
 }
 
 /** The state of a new box. Throws an Error with a readable message when there is a database without state.json, which names the accounts. */
-function freshState(config: Config, clock: Clock, database: string): State {
+function freshState(config: Config, clock: Clock): State {
+  const database = join(config.data_dir, 'pillarbox.db')
   if (existsSync(database)) {
     throw new Error(`state.json is missing, although ${database} exists. Restore it from a backup: it names the accounts.`)
   }

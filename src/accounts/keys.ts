@@ -66,6 +66,7 @@ export class Keys {
     this.#cursors = deps.cursors
     this.#plan = deps.plan
     this.#defaultRate = deps.rateLimit
+    deps.database.onUnsure(() => this.#forgetKnown())
     deps.events.subscribe((event) => {
       // a key bound to an identity ends with it
       if (event.type === 'identity.deleted') this.#forgetKnown()

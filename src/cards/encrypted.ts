@@ -4,12 +4,15 @@ import { invalid } from '../core/fault.ts'
 const shortest = 29
 const longest = 8192
 
+/** Begins a text that is stored as bytes; no ciphertext begins so, but by a chance of 2^-128. */
+const textMark = Buffer.from('f3c1a96d0b7e42588c04d9e2761fab35', 'hex')
+
 /**
- * A card's encrypted data as it is stored: the bytes of base64 in its usual form (RFC 4648 4), and the text of any other, so that it is
- * answered as it was given: for URLs, without padding, with line breaks. Throws Fault for anything but base64 of 29 bytes to 8 KiB, and for bytes
+ * A card's encrypted data as it is stored: the bytes of base64 in its usual form (RFC 4648 4), and the text of any other after a mark, so that it
+ * is answered as it was given: for URLs, without padding, with line breaks. Throws Fault for anything but base64 of 29 bytes to 8 KiB, and for bytes
  * that contain a card number in the clear.
  */
-export function storedForm(encryptedData: string): Buffer | string {
+export function storedForm(encryptedData: string): Buffer {
   const bytes = bytesOf(encryptedData)
   if (!bytes || bytes.length < shortest || bytes.length > longest) {
     throw invalid(
@@ -21,12 +24,15 @@ export function storedForm(encryptedData: string): Buffer | string {
   if (hasCardNumber(bytes.toString('latin1'))) {
     throw invalid('encrypted_data', 'encrypted_data is not encrypted: encrypt it under your card key first.', 'not_encrypted')
   }
-  return bytes.toString('base64') === encryptedData ? bytes : encryptedData
+  return bytes.toString('base64') === encryptedData ? bytes : Buffer.concat([textMark, Buffer.from(encryptedData)])
 }
 
-/** The encrypted data of a card as it was given. */
+/** The encrypted data of a card as it was given. Earlier versions stored texts as texts. */
 export function givenForm(stored: Uint8Array | string): string {
-  return typeof stored === 'string' ? stored : Buffer.from(stored).toString('base64')
+  if (typeof stored === 'string') return stored
+  const bytes = Buffer.from(stored)
+  const isText = bytes.subarray(0, textMark.length).equals(textMark)
+  return isText ? bytes.subarray(textMark.length).toString() : bytes.toString('base64')
 }
 
 /** The bytes of base64 in one of its forms (RFC 4648 4 and 5); undefined for any other text. */

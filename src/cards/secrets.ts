@@ -1,10 +1,10 @@
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 
-/** Encrypted data of a card, as bytes or as the text that the client sent. */
+/** Encrypted data of a card; earlier versions stored some as the text that the client sent. */
 type Secret = Uint8Array | string
 
 /** Stores the secret of a card in a slot, and returns its number. One of the same size that is free is overwritten in place. */
-export async function saveSecret(tx: Transaction, secret: Secret): Promise<number> {
+export async function saveSecret(tx: Transaction, secret: Uint8Array): Promise<number> {
   const free = await tx.get<{ slot: number }>(
     sql`SELECT slot FROM card_slots_free WHERE octets = ${Buffer.byteLength(secret)} LIMIT 1`,
   )

@@ -9,6 +9,7 @@ import { everyOne } from './support/found.ts'
 import { actAsOwner, mustBeOpen } from './support/owner.ts'
 import { Failure } from './support/refuse.ts'
 import { say, table } from './support/say.ts'
+import { databaseElsewhere } from '../store/postgres/note.ts'
 
 /** `pillarbox audit [list]` and `pillarbox audit verify`. */
 export function addAuditCommand(program: Command): void {
@@ -67,6 +68,9 @@ async function list(box: Box, { all, since, action, actor, identity, limit }: Fi
 async function check({ backup, ...options }: BoxOptions & { backup?: string }): Promise<void> {
   const { data_dir } = await placeOf(options)
   mustBeOpen(data_dir)
+  const elsewhere = databaseElsewhere(data_dir)
+  if (elsewhere !== undefined)
+    throw new Failure(`${elsewhere} Its audit log cannot be verified by this command yet.`, 'on_postgresql')
   const known = backup === undefined ? undefined : await headIn(backup)
   actAsOwner(data_dir)
   const report = verifyAuditOf(join(data_dir, 'pillarbox.db'), known)

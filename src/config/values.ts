@@ -1,5 +1,6 @@
 import { day, hour, minute, second } from '../core/clock.ts'
 import { hostNameOf } from '../core/domain-names.ts'
+import { parsePostgresUrl, type PostgresTarget } from './database/postgres-url.ts'
 import { isIP } from 'node:net'
 import type { Endpoint } from '../net/listen.ts'
 import * as z from 'zod'
@@ -114,6 +115,15 @@ export const WebAddress = checked('must be an http or https URL such as http://1
 /** An https URL, as it was written. */
 export const SecureAddress = checked('must be an https URL such as https://ca.example.net/directory', (text) => {
   return webAddress(text)?.protocol === 'https:' ? text : undefined
+})
+
+/** A database of PostgreSQL. */
+export const PostgresUrl = checked('must be a URL such as postgres://user@host/database', (text): PostgresTarget | Wrong => {
+  try {
+    return parsePostgresUrl(text)
+  } catch (error) {
+    return new Wrong((error as Error).message)
+  }
 })
 
 /** An address block; a bare address stands for itself alone. */

@@ -41,6 +41,7 @@ export class DkimKeys {
     this.#database = deps.database
     this.#clock = deps.clock
     this.#seal = deps.seal
+    deps.database.onUnsure(() => this.#signing.clear())
   }
 
   /** The listed keys of each domain: active, spare, and retired within seven days. */

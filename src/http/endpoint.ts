@@ -8,7 +8,7 @@ import { type AuditDeps, CallAudit } from './audit.ts'
 import { jsonAnswer, present, presentDocument, presentDownload, presentUnwritten, visibleTo, textOf } from './answer.ts'
 import type { Body } from './body.ts'
 import type { CallAbort } from './server/call-abort.ts'
-import { answerGone, type Attempt, type Idempotency, readIdempotencyKey, releases } from './idempotency.ts'
+import { answerGone, type Attempt, type Idempotency, isUnsure, readIdempotencyKey, releases } from './idempotency.ts'
 import { parseInTurns } from './large-json.ts'
 import { errorBody, type Problem, problemOf } from './problem.ts'
 import { type Answer, type AnyRoute, maxBodyBytes, isIdempotent, type Upload } from './route.ts'
@@ -198,9 +198,11 @@ async function settle(
   } catch (error) {
     const problem = problemOf(error)
     await keep(() =>
-      releases(error)
-        ? attempt.release()
-        : attempt.keep({ status: problem.status, location: null, body: JSON.stringify(problem), ...noSubject }),
+      isUnsure(error)
+        ? attempt.interrupt()
+        : releases(error)
+          ? attempt.release()
+          : attempt.keep({ status: problem.status, location: null, body: JSON.stringify(problem), ...noSubject }),
     )
     throw error
   }

@@ -41,13 +41,15 @@ interface Memo {
   memo: string
 }
 
-/** The first call with its key: `run` the handler; once it has settled, exactly one of `keep` and `release` must be called. */
+/** The first call with its key: `run` the handler; once it has settled, exactly one of `keep`, `release` and `interrupt` must be called. */
 export interface Attempt {
   run<T>(work: () => Promise<T>): Promise<T>
   /** Stores, in a transaction of the handler, the memo that a repetition is answered from. */
   remember(tx: Transaction, memo: string): Promise<void>
   keep(answer: KeptAnswer & AnswerSubject): Promise<void>
   release(): Promise<void>
+  /** Keeps what is known of a call that took effect or not: a repetition is told that it was interrupted, or is a first call. */
+  interrupt(): Promise<void>
 }
 
 /** The identity and resource of a response; it is deleted with either. */
@@ -241,6 +243,10 @@ export class Idempotency {
           await this.#storage.add(tx, caller.account_id, 'storage_bytes', octets)
         })
       },
+      interrupt: () =>
+        this.#database.transaction(
+          async (tx) => void (await tx.run(sql`UPDATE idempotency_keys SET run_id = '' WHERE ${place}`)),
+        ),
       release: () =>
         this.#database.transaction(async (tx) => {
           // a call with a memo took effect: the next call is answered from it, as after a restart
@@ -279,6 +285,11 @@ export function readIdempotencyKey(header: string): string {
 
 /** The types of errors that another try, or a corrected call, may not meet. */
 const released = new Set<FaultType>(['invalid_request', 'rate_limited', 'internal_error'])
+
+/** True if nobody knows whether the call took effect. */
+export function isUnsure(error: unknown): boolean {
+  return error instanceof Fault && error.code === 'storage_unsure'
+}
 
 /** True if the response is not stored: after a 400, a 429 or a 5xx, and for what waits for a person, the same key may be used again. */
 export function releases(error: unknown): boolean {

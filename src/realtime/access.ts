@@ -31,9 +31,16 @@ interface Deps extends Pick<Basis, 'clock' | 'types' | 'publicUrl'> {
   tokenKey: Buffer
 }
 
+/** A token whose rights are being read. */
+interface Opening extends Pick<Grant, 'holder_id' | 'identity_id'> {
+  /** Its key, session or identity changed meanwhile. */
+  changed: boolean
+}
+
 /** Creates tokens and verifies them: a token never has more rights than its key or session has now. */
 export class Access {
   readonly #deps: Deps
+  readonly #openings = new Set<Opening>()
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -77,13 +84,30 @@ export class Access {
     if (claims.expires_at <= clock.now()) {
       throw new Fault('unauthorized', 'The token has expired. Get a new one.', { code: 'token_expired' })
     }
-    const holder = await holders.holder(claims.holder_id, claims.secret)
-    if (!holder) throw gone()
-    const seen = types.visibleTo(holder)
-    const opened = claims.channels
-      .filter((name) => may(holder, channels[name].scopes))
-      .map((name) => [name, new Set(seen.filter((type) => channels[name].covers(type)))] as const)
-    return { ...claims, channels: new Map(opened), until: await this.#end(claims, holder).catch(rethrown) }
+    const opening = { holder_id: claims.holder_id, identity_id: claims.identity_id, changed: false }
+    this.#openings.add(opening)
+    try {
+      for (;;) {
+        opening.changed = false
+        const holder = await holders.holder(claims.holder_id, claims.secret)
+        if (!holder) throw gone()
+        const until = await this.#end(claims, holder).catch(rethrown)
+        // what was read before a change must not be granted after it
+        if (opening.changed) continue
+        const seen = types.visibleTo(holder)
+        const opened = claims.channels
+          .filter((name) => may(holder, channels[name].scopes))
+          .map((name) => [name, new Set(seen.filter((type) => channels[name].covers(type)))] as const)
+        return { ...claims, channels: new Map(opened), until }
+      }
+    } finally {
+      this.#openings.delete(opening)
+    }
+  }
+
+  /** Reads the rights again that are being read: this key, session or identity changed. */
+  changed(id: string): void {
+    for (const opening of this.#openings) opening.changed ||= opening.holder_id === id || opening.identity_id === id
   }
 
   /** How long a grant stays valid, computed again after its key, session or identity changed. */

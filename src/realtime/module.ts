@@ -41,6 +41,9 @@ export function realtimeModule(deps: Deps): Module {
   holders.onChange((id) => {
     sockets.holderChanged(id).catch(notRead)
   })
+  deps.database.onUnsure(() => {
+    sockets.anyChanged().catch(notRead)
+  })
   const hold: Sockets['hold'] = (socket, grant) => sockets.hold(socket, grant)
   const paced = new PacedWork()
   const failed = (error: unknown): void => log.error({ err: error }, 'event could not be sent to a WebSocket')

@@ -71,6 +71,10 @@ export class Socket implements UnsentClient {
   readonly #connection: Duplex
   readonly #deps: SocketDeps
   readonly #unsent: UnsentFrames
+  /** How many times it is suspended. */
+  #suspended = 0
+  /** Frames that wait while it is. */
+  #held: { fragments: readonly Buffer[]; done: (() => void) | undefined }[] = []
   #tokens = frames.burst
   /** Nothing more is read. */
   #muted = false
@@ -110,9 +114,9 @@ export class Socket implements UnsentClient {
     return this.#webSocket.readyState === this.#webSocket.OPEN
   }
 
-  /** Bytes that wait because the client does not read. */
+  /** Bytes that wait, because the client does not read or the socket is suspended. */
   get waiting(): number {
-    return this.#webSocket.bufferedAmount
+    return this.#held.reduce((sum, { fragments }) => sum + lengthOf(fragments), this.#webSocket.bufferedAmount)
   }
 
   /** Sends a text frame, whose parts are not copied if it is long; closes with 1013 when the client has stopped reading. */
@@ -133,6 +137,19 @@ export class Socket implements UnsentClient {
     })
   }
 
+  /** Frames wait from now on: whether its key, session or identity has ended is being read. */
+  suspend(): void {
+    this.#suspended += 1
+  }
+
+  /** Sends the frames that waited, unless the socket is closed for what was read. */
+  resume(): void {
+    this.#suspended -= 1
+    if (this.#suspended > 0) return
+    this.#deps.requireGood(this)
+    for (const { fragments, done } of this.#held.splice(0)) this.#transmit(fragments, done)
+  }
+
   /** Closes because the client does not read. */
   tooSlow(): void {
     if (this.open) this.#deps.slow()
@@ -147,6 +164,7 @@ export class Socket implements UnsentClient {
   /** Sends a close frame; without an answer within 30 s the connection is cut. */
   close(code: number, reason: string): void {
     this.#webSocket.close(code, reason)
+    this.#discardHeld()
     this.#unsent.closing()
   }
 
@@ -157,8 +175,14 @@ export class Socket implements UnsentClient {
   /** Calls `done` when the connection has taken the frame, or has closed. */
   #write(parts: readonly Buffer[], done?: () => void): void {
     this.#deps.sent()
-    const length = parts.reduce((sum, part) => sum + part.length, 0)
+    const length = lengthOf(parts)
     const fragments = parts.length > 1 && length < short ? [Buffer.concat(parts, length)] : parts
+    if (this.#suspended > 0) this.#held.push({ fragments, done })
+    else this.#transmit(fragments, done)
+    this.#unsent.add(fragments)
+  }
+
+  #transmit(fragments: readonly Buffer[], done: (() => void) | undefined): void {
     const sent = (): void => {
       this.#unsent.sent()
       done?.()
@@ -170,7 +194,10 @@ export class Socket implements UnsentClient {
       this.#webSocket.send(fragment, { binary: false, fin }, fin ? sent : undefined)
     }
     this.#connection.uncork()
-    this.#unsent.add(fragments)
+  }
+
+  #discardHeld(): void {
+    for (const { done } of this.#held.splice(0)) done?.()
   }
 
   #listen(session: SocketSession): void {
@@ -202,6 +229,7 @@ export class Socket implements UnsentClient {
       else this.#receive(session, data.toString())
     })
     this.#webSocket.on('close', () => {
+      this.#discardHeld()
       this.#unsent.clear()
       session.end()
       this.#deps.closed(this)
@@ -216,4 +244,8 @@ export class Socket implements UnsentClient {
         this.close(1011, 'internal error')
       })
   }
+}
+
+function lengthOf(fragments: readonly Buffer[]): number {
+  return fragments.reduce((sum, { length }) => sum + length, 0)
 }

@@ -122,23 +122,28 @@ export class Sockets {
     for (const holder of fresh) this.#add(socket, holder)
   }
 
-  /** Re-checks the grants of a changed key or session. */
+  /** Re-checks the grants of a changed key or session. Frames of their sockets wait for the result. */
   async holderChanged(holderId: string): Promise<void> {
-    for (const socket of this.#held.get(holderId) ?? []) {
-      await this.#renew(this.#guests.get(socket)!, (grant) => grant.holder_id === holderId)
-    }
+    this.#access.changed(holderId)
+    const guests = [...(this.#held.get(holderId) ?? [])].map((socket) => this.#guests.get(socket)!)
+    await this.#renew(guests, (grant) => grant.holder_id === holderId)
   }
 
   /** Re-checks the grants of an identity that may end at another time. */
   async identityChanged(id: string): Promise<void> {
-    const concerned = new Set<ManagedSession>()
+    this.#access.changed(id)
     // every change of an identity comes here, and most sockets are of others
-    for (const guest of this.#guests.values())
-      for (const { identity_id } of guest.grants) if (identity_id === id) concerned.add(guest)
-    for (const guest of concerned) await this.#renew(guest, ({ identity_id }) => identity_id === id)
+    const guests = [...this.#guests.values()].filter(({ grants }) => [...grants].some(({ identity_id }) => identity_id === id))
+    await this.#renew(guests, ({ identity_id }) => identity_id === id)
+  }
+
+  /** Re-checks all grants. */
+  async anyChanged(): Promise<void> {
+    await this.#renew([...this.#guests.values()], () => true)
   }
 
   identityDeleted(id: string): void {
+    this.#access.changed(id)
     for (const guest of this.#guests.values()) {
       guest.identityDeleted(id)
       for (const grant of guest.grants) if (grant.identity_id === id) guest.socket.close(4410, 'the identity was deleted')
@@ -161,15 +166,20 @@ export class Sockets {
     }
   }
 
-  async #renew(guest: ManagedSession, isChanged: (grant: Grant) => boolean): Promise<void> {
-    for (const grant of guest.grants) {
-      if (!isChanged(grant)) continue
-      grant.until = await this.#access.until(grant).catch((error: unknown) => {
-        // a changed key that cannot be read again grants nothing
-        this.#socketDeps.failed(error)
-        return 0
-      })
-      this.#requireGood(guest)
+  async #renew(guests: readonly ManagedSession[], isChanged: (grant: Grant) => boolean): Promise<void> {
+    // all at once: each is read later than the one before
+    for (const { socket } of guests) socket.suspend()
+    for (const guest of guests) {
+      for (const grant of guest.grants) {
+        if (!isChanged(grant)) continue
+        grant.until = await this.#access.until(grant).catch((error: unknown) => {
+          // a changed key that cannot be read again grants nothing
+          this.#socketDeps.failed(error)
+          return 0
+        })
+        this.#requireGood(guest)
+      }
+      guest.socket.resume()
     }
   }
 

@@ -21,7 +21,11 @@ export function sql(template: readonly string[], ...values: readonly unknown[]):
 /** The value of a column. JSON is text, flags are 0 and 1, times are ISO 8601 text. */
 export type Value = string | number | bigint | null | Uint8Array
 
+/** The engines. Statements are the same for both but in the full-text search. */
+export type Engine = 'sqlite' | 'postgres'
+
 export interface Reader {
+  readonly engine: Engine
   all<Row>(query: Sql): Promise<Row[]>
   get<Row>(query: Sql): Promise<Row | undefined>
 }
@@ -46,7 +50,7 @@ export interface Recording {
 /**
  * The interface of database engines. Reads outside a transaction see only committed data. Values are always parameters.
  *
- * SQL is written in the subset that SQLite and PostgreSQL share, with these functions of SQLite, which a schema for PostgreSQL has to define:
+ * SQL is written in the subset that SQLite and PostgreSQL share, with these functions of SQLite, which the schema for PostgreSQL defines:
  * `instr`, `json`, `json_each` (of an array of texts, its column `value`), `json_extract` (which is always text there), `json_set`, `json_remove` and
  * `json_valid`. A condition that no index should serve is written with `column || ''`. SQLite's alone are the statements of `sqlite/`, of
  * `mail/search/full-text.ts` and of `ops/retention/search-index.ts`, and of what reads or writes a database file as a whole: here, in `ops/backup/`
@@ -58,7 +62,8 @@ export interface Database extends Reader {
    * Only database calls may be awaited inside `work`: many transactions share one commit. Work that does not settle is aborted after a timeout.
    * Work may run again after a rollback, so it changes nothing outside of the transaction but by `afterCommit`: the listeners of the run that
    * was committed are called. It may read what is in memory, and log that it refuses.
-   * Throws Fault `storage_full` when the disk is full, `storage_failed` when a sync failed, `stopping` after `close`.
+   * Throws Fault `storage_full` when the disk is full, `storage_failed` when a sync failed, `stopping` after `close`; on PostgreSQL
+   * `storage_unavailable` when the server is away, `storage_unsure` when it did not answer a COMMIT.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
   /** Runs the work; `mark` is written in the first of its transactions that commits, so that both are on disk or neither is. */
@@ -66,12 +71,17 @@ export interface Database extends Reader {
   /** Runs the work, and records it in the first of its transactions that wrote something and for which `record` returns true. */
   recording<T>(recording: Recording, work: () => Promise<T>): Promise<T>
   /**
+   * Adds a listener that is called when a transaction threw `storage_unsure`, once the server has stored it or not: what is in memory of the database
+   * must be read again.
+   */
+  onUnsure(listener: () => void): void
+  /**
    * A read that may take long (search, export): off the event loop, aborted after `deadline` milliseconds with a Fault. Accounts take turns;
    * without an account the read is of the box itself.
    */
   slow<Row>(query: Sql, deadline: number, account?: string): Promise<Row[]>
   /**
-   * The first damage that a new connection finds in the file (`PRAGMA quick_check`), or null; off the event loop. Throws Fault `too_slow` when
+   * The first damage that a new connection finds in the file (`PRAGMA quick_check`), or null, always on PostgreSQL; off the event loop. Throws Fault `too_slow` when
    * the check takes longer than `deadline` milliseconds.
    */
   damage(deadline: number): Promise<string | null>
@@ -79,6 +89,8 @@ export interface Database extends Reader {
   reclaim(): Promise<boolean>
   /** Allocates so many bytes of the write-ahead log in advance, so that small writes still succeed on a full disk. */
   reserveLog(bytes: number): Promise<void>
+  /** Bytes of the database on disk, with its log. */
+  size(): Promise<number>
   /** Writes and syncs one row: throws when the store cannot be written now. */
   probe(): Promise<void>
   close(): Promise<void>

@@ -33,16 +33,25 @@ export function commitMetrics(metrics: Metrics): CommitWatch {
   }
 }
 
-/** Metrics of the size of the database and of free disk space. */
-export function spaceMetrics(metrics: Metrics, file: string, space: Space): void {
-  metrics.gauge('pillarbox_store_database_bytes', 'Size of the database file in bytes', async (gauge) =>
-    gauge.set(await sizeOf(file)),
-  )
+/** Metrics of the size of a database file. */
+export function fileMetrics(metrics: Metrics, file: string): void {
+  metrics.gauge('pillarbox_store_database_bytes', databaseBytes, async (gauge) => gauge.set(await sizeOf(file)))
   metrics.gauge(
     'pillarbox_store_log_bytes',
     'Size of the write-ahead log in bytes; checkpoints reuse the file, so it does not shrink',
     async (gauge) => gauge.set(await sizeOf(`${file}-wal`)),
   )
+}
+
+/** The metric of the size of a database on a server. */
+export function serverMetrics(metrics: Metrics, size: () => Promise<number>): void {
+  metrics.gauge('pillarbox_store_database_bytes', databaseBytes, async (gauge) => gauge.set(await size()))
+}
+
+const databaseBytes = 'Size of the database file in bytes'
+
+/** Metrics of free disk space. */
+export function spaceMetrics(metrics: Metrics, space: Space): void {
   metrics.gauge('pillarbox_disk_free_bytes', 'Free bytes on the disk of the data directory', async (gauge) => {
     const free = await space.free()
     if (free === null) throw new Error('The free space of the disk could not be read.')

@@ -125,9 +125,8 @@ export function existingPart(directory: string): string {
   return existsSync(directory) || parent === directory ? directory : existingPart(parent)
 }
 
-/** Bytes of the database in a data directory, with its log. */
-export async function databaseSize(directory: string): Promise<number> {
-  const file = join(directory, 'pillarbox.db')
+/** Bytes of a database file, with its log. */
+export async function databaseSize(file: string): Promise<number> {
   const sizes = await Promise.all(
     [file, `${file}-wal`].map((path) =>
       stat(path).then(

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { appliance, type Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
@@ -269,7 +269,7 @@ test('mail and jobs of a key end with a key that knew its secret, also once anot
 
 /** The keys and sessions that these objects end with besides their creators. */
 function origins(box: Appliance, ...ids: string[]): string[] {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   const places = ids.map(() => '?').join(', ')
   const rows = database.prepare(`SELECT origin_id FROM credential_origins WHERE id IN (${places})`).all(...ids)
   database.close()

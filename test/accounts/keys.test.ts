@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { scopes } from '../../src/core/scopes.ts'
@@ -164,7 +164,7 @@ test('the store keeps a key’s hash and its first characters, never the key', a
   const box = await appliance()
   const { body: made } = await box.call('POST', '/v1/api-keys', { label: ' spaced ' })
   expect(made.label).toBe('spaced')
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
   const rows = database.prepare('SELECT * FROM api_keys').all()
   database.close()
   expect(JSON.stringify(rows)).not.toContain(made.key)
@@ -258,7 +258,7 @@ test('nobody locks the box: the last key that can make others stays', async () =
 
 /** The rows of keys and of what they end with. */
 function stored(box: Appliance): { keys: number; origins: number } {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   const count = (table: string): number => database.prepare(`SELECT count(*) AS n FROM ${table}`).get()!['n'] as number
   const rows = { keys: count('api_keys'), origins: count('credential_origins') }
   database.close()
@@ -349,14 +349,14 @@ test('what a revoked key was to send is cancelled although the key is deleted', 
 
 /** So many more keys as the one that was created last. */
 function copies(box: Appliance, count: number): void {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const rows = database.prepare(`SELECT name FROM pragma_table_info('api_keys') WHERE name NOT IN ('seq', 'id', 'hash')`).all()
   const columns = rows.map(({ name }) => name as string).join(', ')
   database
     .prepare(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
         INSERT INTO api_keys (id, hash, ${columns}) SELECT 'key_' || i, 'hash ' || i, ${columns} FROM n,
-        (SELECT * FROM api_keys ORDER BY seq DESC LIMIT 1)`,
+        (SELECT * FROM api_keys ORDER BY seq DESC LIMIT 1) AS last`,
     )
     .run(count)
   database.close()

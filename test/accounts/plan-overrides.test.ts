@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { keyHash, newKey } from '../../src/accounts/secret.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -21,7 +21,7 @@ function edit(directory: string, change: (state: State) => void): void {
 
 /** A key of an account that nobody else is in, written straight into the store. */
 function otherAccount(box: Appliance): { account: string; key: string } {
-  const db = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const db = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const [account, key] = [newId('acct'), newKey()]
   db.prepare(
     `INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, created_at) VALUES (?, ?, 'other', ?, 'pbx_', ?, '2026-11-20T00:00:00.000Z')`,

@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
 import { generateSync } from 'otplib'
@@ -175,7 +175,7 @@ test('a password that was changed while it was looked at removes nothing', async
   const removal = page.call('DELETE', '/v1/account/totp', { password: person.password })
   await vi.waitFor(() => expect(looked).toHaveBeenCalled(), { interval: 1, timeout: 100_000 })
   // changed on disk, as by a call that ends at this moment; whoever reads outside a transaction sees it after the next commit
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.prepare('UPDATE logins SET password = ?').run(other)
   database.close()
   const told = await removal

@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -144,7 +144,7 @@ test('who comes a hundred times more pushes out the oldest session', async () =>
   const box = await appliance()
   await withPassword(box)
   const first = await signIn(box)
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const row = database.prepare('SELECT account_id, person_id, created_at FROM sessions').get() as Record<string, string>
   const insert = database.prepare(
     `INSERT INTO sessions (id, account_id, person_id, hash, ip, user_agent, created_at, last_used_at) VALUES (?, ?, ?, ?, '', '', ?, ?)`,

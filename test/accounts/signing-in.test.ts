@@ -1,5 +1,5 @@
 import { argon2Sync } from 'node:crypto'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { generateSync } from 'otplib'
 import { expect, test } from 'vitest'
@@ -188,7 +188,7 @@ test('pauses double, and none is longer than a quarter of an hour', () => {
 test('a hash that takes less work than ours still opens, and is made anew at sign-in', async () => {
   const box = await appliance()
   await withPassword(box)
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const kept = (): string => (database.prepare('SELECT password FROM logins').get() as { password: string }).password
   // argon2id of "a long and quiet evening", m=8192 t=1, as another implementation writes it
   const weak = weakHash(person.password)

@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
@@ -64,7 +64,7 @@ test('one account has a thousand links in the list at most, so that it leaves ro
   }
   const [strangers, others] = [accountKey(box), accountKey(box)]
   const [first, second, other, own] = await Promise.all([strangers, strangers, others, box.key].map(agentOf))
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const insert = database.prepare(
     "INSERT INTO erc8004_links (id, agent_id, chain_id, registry, token_id, created_at) VALUES (?, ?, 1, '', ?, '')",
   )

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type Appliance, appliance } from '../support/appliance.ts'
@@ -97,11 +97,11 @@ test('a backup has the head of the audit log, and verifying it finds a row that 
 })
 
 function count(box: Appliance, condition: string): number {
-  using database = new DatabaseSync(file(box), { readOnly: true })
+  using database = openStore(file(box), { readOnly: true })
   return (database.prepare(`SELECT count(*) AS n FROM audit WHERE ${condition}`).get() as { n: number }).n
 }
 
 function rowOf(box: Appliance, condition: string): { seq: number } {
-  using database = new DatabaseSync(file(box), { readOnly: true })
+  using database = openStore(file(box), { readOnly: true })
   return database.prepare(`SELECT seq FROM audit WHERE ${condition} ORDER BY seq LIMIT 1`).get() as { seq: number }
 }

@@ -1,8 +1,7 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { verifyAuditOf } from '../../src/audit/verify.ts'
 import { day } from '../../src/core/clock.ts'
 import { type Appliance, appliance, deliver, message } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
@@ -10,6 +9,7 @@ import { connect } from '../support/mcp-clients.ts'
 import { attempt, person, signIn, withPassword } from '../support/people.ts'
 import { greeted, newKey, office, plain, submit } from '../support/submission.ts'
 import { HeldClock } from '../support/held-clock.ts'
+import { reportOf } from './report.ts'
 
 interface Row {
   seq: number
@@ -72,7 +72,7 @@ test('says who did what, from where, to what', async () => {
   // what a start does has no caller
   expect(await found(box, 'box.started')).toMatchObject([{ actor: 'operator', client: null, address: null }])
   expect((await listed(box)).every(({ hash }) => /^[0-9a-f]{64}$/.test(hash))).toBe(true)
-  expect(verifyAuditOf(file(box)).valid).toBe(true)
+  expect(reportOf(file(box)).valid).toBe(true)
 })
 
 test('is filtered by actor, action, identity and time, and read page by page', async () => {
@@ -116,7 +116,7 @@ test('needs audit:read, which no key that is bound to an identity can have', asy
   expect(bound['scopes']).toContain('account:read')
   // and where a key has it all the same, nothing is listed
   {
-    using database = new DatabaseSync(file(box), { timeout: 60_000 })
+    using database = openStore(file(box), { timeout: 60_000 })
     database.prepare('UPDATE api_keys SET scopes = ? WHERE id = ?').run('["audit:read"]', bound['id'])
   }
   await box.restart()
@@ -252,7 +252,7 @@ test('has no secret, and nothing of what messages say', async () => {
   await ada.call('POST', '/v1/account/password', { current_password: person.password, password: 'private new password' })
   const { body: token } = await box.call('POST', '/v1/realtime/token', { channels: ['email_messages'] })
   await found(box, 'realtime_token.created')
-  using database = new DatabaseSync(file(box), { readOnly: true })
+  using database = openStore(file(box), { readOnly: true })
   const all = JSON.stringify(database.prepare('SELECT * FROM audit').all())
   expect(all).toContain('key.created')
   expect(all).toContain(id)
@@ -282,7 +282,7 @@ test('reads that were just made survive a stop', async () => {
   for (let n = 0; n < 3; n += 1) await box.call('GET', `${at}/emails/${email}/raw`)
   await box.restart()
   expect((await listed(box, 'action=email.source_read')).map(({ count }) => count)).toEqual([1, 2])
-  expect(verifyAuditOf(file(box)).valid).toBe(true)
+  expect(reportOf(file(box)).valid).toBe(true)
 })
 
 test('is kept for 400 days, and what is left stays a chain', async () => {
@@ -297,13 +297,13 @@ test('is kept for 400 days, and what is left stays a chain', async () => {
   clock.advance(201 * day)
   await forget()
   expect((await listed(box)).map(({ action }) => action)).toEqual(['identity.created'])
-  expect(verifyAuditOf(file(box))).toMatchObject({ valid: true, faults: [] })
+  expect(reportOf(file(box))).toMatchObject({ valid: true, faults: [] })
   clock.advance(3650 * day)
   await forget()
-  expect(verifyAuditOf(file(box))).toMatchObject({ valid: true, rows: 0 })
+  expect(reportOf(file(box))).toMatchObject({ valid: true, rows: 0 })
   await box.call('POST', '/v1/identities', { name: 'Bob' })
   await box.restart()
-  const report = verifyAuditOf(file(box))
+  const report = reportOf(file(box))
   expect([report.valid, report.first_seq! > 300]).toEqual([true, true])
 })
 
@@ -320,7 +320,7 @@ test('a change whose row cannot be written is not made', async () => {
   const box = await appliance()
   const { body: made } = await box.call('POST', '/v1/api-keys', { scopes: ['messages:read'] })
   {
-    using database = new DatabaseSync(file(box), { timeout: 60_000 })
+    using database = openStore(file(box), { timeout: 60_000 })
     database.exec("CREATE TRIGGER full BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'full'); END")
   }
   expect((await box.call('DELETE', `/v1/api-keys/${made['id']}`)).status).toBe(500)

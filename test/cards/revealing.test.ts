@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { Readable } from 'node:stream'
 import { afterAll, describe, expect, test } from 'vitest'
 import { openAppliance } from '../support/appliance.ts'
@@ -267,7 +267,7 @@ describe('repeating a reveal with its Idempotency-Key', () => {
     const first = await ask('cut off', 600)
     const refused = await ask('refused', 600)
     // as a kill between the commit and the answer leaves it
-    const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+    const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
     database.exec(`UPDATE idempotency_keys SET status = 1, run_id = 'another', body = NULL, sealed = 0`)
     database.close()
     const again = await ask('cut off', 600)

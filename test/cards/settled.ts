@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect } from 'vitest'
 import { appliance, type Appliance } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
@@ -33,7 +33,7 @@ export async function stored({ box, at }: Settled, changes: Record<string, unkno
 
 /** What lies in the store. */
 export function inside<Row>(box: Appliance, query: string): Row[] {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   try {
     return database
       .prepare(query)

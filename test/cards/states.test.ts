@@ -118,7 +118,7 @@ test('with its identity every card is cancelled, at once, and gone for every cal
   const rows = inside<{ status: string }>(box, 'SELECT status FROM cards ORDER BY seq')
   expect(rows.map(({ status }) => status)).toEqual(['cancelled', 'cancelled', 'cancelled', 'active'])
   // that of the third was free when the last was stored
-  const secrets = inside<{ encrypted_data: Uint8Array }>(box, 'SELECT encrypted_data FROM card_secrets ORDER BY rowid')
+  const secrets = inside<{ encrypted_data: Uint8Array }>(box, 'SELECT encrypted_data FROM card_secrets ORDER BY slot')
   expect(secrets.map(({ encrypted_data }) => encrypted_data.every((octet) => octet === 0))).toEqual([true, true, false])
   const told = inside<{ type: string }>(
     box,

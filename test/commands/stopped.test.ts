@@ -2,7 +2,7 @@ import { chownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { pillarbox } from '../ops/backup/command.ts'
-import { appliance } from '../support/appliance.ts'
+import { type Appliance, appliance } from '../support/appliance.ts'
 
 const nobody = 65_534
 
@@ -18,7 +18,7 @@ test('what needs a stopped box answers programs too, finds it by --data, and as 
     for (const path of [dirname(data), ...ours(), join(data, 'tls')]) chownSync(path, nobody, nobody)
     for (const name of readdirSync(join(data, 'tls'))) chownSync(join(data, 'tls', name), nobody, nobody)
   }
-  const elsewhere = { directory: '/', env: { PILLARBOX_MIN_FREE: '0' } }
+  const elsewhere = { directory: '/', env: { PILLARBOX_MIN_FREE: '0', ...databaseOf(box) } }
   const rotated = await pillarbox(elsewhere, 'key', 'rotate-master', '--data', data, '--json')
   expect([rotated.status, rotated.errors]).toEqual([0, ''])
   expect(JSON.parse(rotated.output)).toEqual({ values: expect.any(Number), former: join(keys, 'master.key.former') })
@@ -28,8 +28,10 @@ test('what needs a stopped box answers programs too, finds it by --data, and as 
   mkdirSync(backupDirectory, { mode: 0o700 })
   chownSync(backupDirectory, owner, -1)
   const auto = { ...elsewhere, env: { ...elsewhere.env, PILLARBOX_BACKUP__DIRECTORY: backupDirectory } }
-  expect(await pillarbox(auto, 'backup', '--auto', '--data', data)).toMatchObject({ status: 0 })
-  expect(readdirSync(backupDirectory).map((name) => statSync(join(backupDirectory, name)).uid)).toEqual([owner])
+  // a server makes its own
+  const onServer = box.env['PILLARBOX_DATABASE__URL'] !== undefined
+  expect(await pillarbox(auto, 'backup', '--auto', '--data', data)).toMatchObject({ status: onServer ? 1 : 0 })
+  expect(readdirSync(backupDirectory).map((name) => statSync(join(backupDirectory, name)).uid)).toEqual(onServer ? [] : [owner])
   expect(ours().filter((path) => statSync(path).uid !== owner)).toEqual([])
 })
 
@@ -41,3 +43,7 @@ test('config check answers programs too', async () => {
   expect([bad.status, bad.output]).toEqual([78, ''])
   expect(JSON.parse(bad.errors)).toEqual({ error: { message: expect.stringContaining('PILLARBOX_HTTP__LISTEN') } })
 })
+
+function databaseOf({ env: { PILLARBOX_DATABASE__URL } }: Appliance): Record<string, string> {
+  return PILLARBOX_DATABASE__URL === undefined ? {} : { PILLARBOX_DATABASE__URL }
+}

@@ -69,6 +69,7 @@ test('the example loads as it is, and with every setting uncommented', async () 
     for (const name of ['bootstrap_key', 'metrics.token', 'mail.rspamd.password', 'outbound.relay.password', ...sms]) {
       await writeFile(join(secrets, `pillarbox.${name}`), 'a-secret-of-twenty-characters\n')
     }
+    await writeFile(join(secrets, 'pillarbox.database.url'), 'postgres://pillarbox@db.example.com/pillarbox\n')
     await writeFile(join(secrets, 'pillarbox-master-key'), `${Buffer.alloc(32).toString('base64')}\n`)
     await writeFile(join(secrets, 'pillarbox-backup-passphrase'), 'correct horse battery\n')
     const { cert } = await certificate(join(cwd, 'tls'), 'mx.example.com')

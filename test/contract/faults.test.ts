@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type RoutePath, stores } from '../../src/http/route.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
@@ -174,7 +174,7 @@ test('a part that cannot finish its work does not keep the box from letting go o
 })
 
 function damage(box: Appliance, statement: string): void {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.exec(statement)
   database.close()
 }

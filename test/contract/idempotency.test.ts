@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { afterAll, describe, expect, test } from 'vitest'
 import { isIdempotent } from '../../src/http/route.ts'
 import { appliance } from '../support/appliance.ts'
@@ -175,7 +175,7 @@ test('answers about a deleted identity that a kill left are removed at the next 
   const box = await appliance()
   const { body } = await box.call('POST', '/v1/identities', { name: 'Eve' }, { headers: { 'Idempotency-Key': 'kept' } })
   await box.app.stop()
-  const file = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
+  const file = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
   const kept = () => file.prepare('SELECT body FROM idempotency_keys').all()
   expect(kept()).toMatchObject([{ body: expect.stringContaining('Eve') }])
   file.prepare(`UPDATE identities SET status = 'deleted' WHERE id = ?`).run(body.id)

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore, type Store } from '../support/open-store.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keyHash, newKey } from '../../src/accounts/secret.ts'
 import { iso } from '../../src/core/clock.ts'
@@ -39,7 +39,7 @@ export interface Inhabited {
   plantHoldLink: (holdId: string) => Promise<string>
   /** One more estate in the first account, to be used up. */
   settle(name: string): Promise<Estate>
-  database: DatabaseSync
+  database: Store
   close(): Promise<void>
 }
 
@@ -78,7 +78,7 @@ export const person = { email: 'ada@example.com', password: 'a long and quiet ev
 export async function inhabit(env: Record<string, string> = {}): Promise<Inhabited> {
   const { box, close } = await openAppliance({ ...limits, ...env })
   mkdirSync(join(box.directory, 'backups'))
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const plantKey = async (input: PlantedKey): Promise<string> => {
     const key = plant(database, input)
     const dead = input.revoked_at !== undefined || input.expires_at !== undefined
@@ -142,7 +142,7 @@ async function until(known: () => Promise<boolean>): Promise<void> {
 }
 
 /** What its calls name: an object that is missing is an error of `Asking.path`. */
-async function settle(box: Appliance, database: DatabaseSync, key: string, account: string, name: string): Promise<Estate> {
+async function settle(box: Appliance, database: Store, key: string, account: string, name: string): Promise<Estate> {
   const as = { key }
   const { body: identity } = await box.call('POST', '/v1/identities', { name, metadata: { of: name }, provision_phone: true }, as)
   const at = `/v1/identities/${identity.id}`
@@ -174,7 +174,14 @@ async function settle(box: Appliance, database: DatabaseSync, key: string, accou
     const input = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: identity.id }
     const { body: webhook } = await box.call('POST', '/v1/webhooks', input, as)
     objects['webhooks/:id'] = webhook.id
-    objects[':delivery_id'] = (await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)).body.id
+    const { body: delivery } = await box.call('POST', `/v1/webhooks/${webhook.id}/test`, undefined, as)
+    objects[':delivery_id'] = delivery.id
+    // it can be repeated once its first attempt has ended
+    const attempted = `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}`
+    await until(async () => {
+      const { body } = await box.call<{ attempts: { ended_at: string | null }[] }>('GET', attempted, undefined, as)
+      return body.attempts.some(({ ended_at }) => ended_at !== null)
+    })
   }
   if (wants(name, /\/people/)) {
     objects['people/:id'] = plantedPerson(database, account)
@@ -303,7 +310,7 @@ export function letter(name: string): string {
   )
 }
 
-function plant(database: DatabaseSync, input: PlantedKey): string {
+function plant(database: Store, input: PlantedKey): string {
   const key = newKey()
   database
     .prepare(
@@ -325,7 +332,7 @@ function plant(database: DatabaseSync, input: PlantedKey): string {
   return key
 }
 
-function plantedSession(database: DatabaseSync, account: string): string {
+function plantedSession(database: Store, account: string): string {
   const token = randomBytes(32).toString('base64url')
   const hash = createHash('sha256').update(token).digest('base64url')
   const now = iso(Date.now())

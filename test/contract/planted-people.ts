@@ -1,12 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keyHash } from '../../src/accounts/secret.ts'
 import { iso } from '../../src/core/clock.ts'
 import { newId } from '../../src/core/ids.ts'
+import { openStore, type Store } from '../support/open-store.ts'
 
 /** A reader, who has no password. */
-export function plantedPerson(database: DatabaseSync, account: string): string {
+export function plantedPerson(database: Store, account: string): string {
   const id = newId('person')
   const email = `${id}@example.com`
   const now = iso(Date.now())
@@ -18,7 +18,7 @@ export function plantedPerson(database: DatabaseSync, account: string): string {
   return id
 }
 
-export function plantedInvitation(database: DatabaseSync, account: string): { id: string; token: string } {
+export function plantedInvitation(database: Store, account: string): { id: string; token: string } {
   const id = newId('inv')
   const token = randomBytes(32).toString('base64url')
   const now = Date.now()
@@ -31,7 +31,7 @@ export function plantedInvitation(database: DatabaseSync, account: string): { id
 }
 
 /** Of the first owner of the hold's account. */
-export function plantedHoldLink(database: DatabaseSync, holdId: string): string {
+export function plantedHoldLink(database: Store, holdId: string): string {
   const token = randomBytes(32).toString('base64url')
   database
     .prepare(
@@ -50,7 +50,7 @@ export async function plantedLink(file: string, account: string): Promise<string
   const token = randomBytes(32).toString('base64url')
   const hash = createHash('sha256').update(token).digest('base64url')
   const expires_at = iso(Date.now() + 3_600_000)
-  const database = new DatabaseSync(file, { timeout: 0 })
+  const database = openStore(file, { timeout: 0 })
   for (let tries = 0; ; tries += 1) {
     try {
       database.exec(`BEGIN IMMEDIATE; DELETE FROM logins WHERE account_id = '${account}';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { routePaths } from '../../src/http/route.ts'
 import { inflate } from '../../src/store/blobs.ts'
@@ -255,7 +255,7 @@ function filesOf(box: Appliance): [string, Buffer][] {
 
 /** Every row of every table, what is deflated as it was before. */
 function rowsOf(box: Appliance): [string, Buffer][] {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
   try {
     const tables = database.prepare(`SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'`).all()
     return tables.flatMap(({ name }) =>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore, type Store } from '../support/open-store.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { randomFrom } from '../support/random.ts'
@@ -30,14 +30,14 @@ async function alias(box: Appliance, aliases: string, local_part: string, identi
 }
 
 /** The database of a box that runs, read and written beside it. */
-function beside(box: Appliance): DatabaseSync {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+function beside(box: Appliance): Store {
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   onTestFinished(() => database.close())
   return database
 }
 
 /** Adds aliases a1@… to aCOUNT@… of a domain, for an identity. */
-function many(database: DatabaseSync, count: number, domain: string, identity_id: string): void {
+function many(database: Store, count: number, domain: string, identity_id: string): void {
   const numbers = `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < ${count})`
   const id = "'alias_' || lower(printf('%026d', n))"
   const account = '(SELECT account_id FROM identities LIMIT 1)'
@@ -48,7 +48,7 @@ function many(database: DatabaseSync, count: number, domain: string, identity_id
     COMMIT`)
 }
 
-const left = (database: DatabaseSync): unknown =>
+const left = (database: Store): unknown =>
   database
     .prepare('SELECT (SELECT count(*) FROM aliases) + (SELECT count(*) FROM addresses WHERE alias_id IS NOT NULL) AS n')
     .get()!['n']

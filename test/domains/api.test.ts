@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
@@ -264,7 +264,7 @@ describe('the MTA-STS policy', () => {
 test('reports are listed newest first, and by their kind', async () => {
   const box = await appliance()
   const domain = await verifiedDomain(box)
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   for (const [kind, id] of [
     ['dmarc', '1'],
     ['tls', '2'],
@@ -294,7 +294,7 @@ test('reports are listed newest first, and by their kind', async () => {
 })
 
 function rows(box: Appliance, query: string): unknown[] {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   try {
     return database.prepare(query).all()
   } finally {

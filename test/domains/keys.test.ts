@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { Cursors } from '../../src/store/page.ts'
@@ -10,6 +10,7 @@ import { Metrics } from '../../src/core/metrics.ts'
 import type { Caller } from '../../src/core/scopes.ts'
 import { Seal } from '../../src/core/seal/seal.ts'
 import { DkimKeys } from '../../src/domains/keys.ts'
+import type { Database } from '../../src/store/database.ts'
 import type { Domain } from '../../src/domains/model.ts'
 import { DomainsModule } from '../../src/domains/module.ts'
 import { EventLog } from '../../src/events/log.ts'
@@ -94,7 +95,7 @@ describe('the keys of a domain', () => {
   test('do not open in the place of others, nor under another master key', async () => {
     const first = await scene()
     await first.part.domains.signingKeys(own)
-    const database = new DatabaseSync(first.file, { timeout: 60_000 })
+    const database = openStore(first.file, { timeout: 60_000 })
     database.exec(`UPDATE dkim_keys SET private_key = (SELECT private_key FROM dkim_keys WHERE state = 'spare' LIMIT 1)`)
     database.close()
     const second = await scene({ directory: first.directory })
@@ -222,7 +223,7 @@ interface KeyRow {
 }
 
 function keysIn(file: string): KeyRow[] {
-  const database = new DatabaseSync(file, { readOnly: true, timeout: 60_000 })
+  const database = openStore(file, { readOnly: true, timeout: 60_000 })
   try {
     return database
       .prepare('SELECT algorithm, state, private_key, public_text FROM dkim_keys ORDER BY seq')
@@ -245,7 +246,8 @@ test('keys for one account do not wait behind all those of another, and none are
   const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const waiting: (() => void)[] = []
   const keys = new DkimKeys({
-    ...({} as Pick<ConstructorParameters<typeof DkimKeys>[0], 'database' | 'seal' | 'nextCheck'>),
+    ...({} as Pick<ConstructorParameters<typeof DkimKeys>[0], 'seal' | 'nextCheck'>),
+    database: { onUnsure: () => undefined } as unknown as Database,
     clock: new HeldClock(),
     rsaPair: () => new Promise((resolve) => waiting.push(() => resolve(pair))),
   })

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -111,7 +111,7 @@ test('what is of another domain, forged, broken or no report is taken and let go
 async function fill(reports: { id: string; sender: string; received_at: string; octets: number }[]): Promise<void> {
   const [domain] = rows<{ id: string }>(box, "SELECT id FROM domains WHERE name = 'pillarbox.test'")
   await box.app.stop()
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
+  const database = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
   database.exec('DELETE FROM domain_reports')
   const insert = database.prepare(
     `INSERT INTO domain_reports (domain_id, kind, reporter, report_id, sender, site, received_at, data)

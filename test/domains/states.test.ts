@@ -1,6 +1,6 @@
 import type { Testing } from '../../src/assembly.ts'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore, type Store } from '../support/open-store.ts'
 import { describe, expect, test } from 'vitest'
 import { keyHash, newKey } from '../../src/accounts/secret.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -543,8 +543,8 @@ function otherAccount(box: Appliance): string {
   return key
 }
 
-function open<T>(box: Appliance, work: (database: DatabaseSync) => T): T {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+function open<T>(box: Appliance, work: (database: Store) => T): T {
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   try {
     return work(database)
   } finally {

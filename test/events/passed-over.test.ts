@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
@@ -169,7 +169,7 @@ test('mail that nobody asked to hear of moves no bookmark of the box; the end of
   const box = await appliance({ PILLARBOX_MAIL__POSTMASTER: 'operator@pillarbox.test' })
   const hook = { url: 'https://hooks.test/in', events: ['sms.received'] }
   expect((await box.call('POST', '/v1/webhooks', hook)).status).toBe(201)
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
+  const database = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
   onTestFinished(() => database.close())
   const bookmarks = (): Record<string, unknown> =>
     Object.fromEntries(

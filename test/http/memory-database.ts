@@ -27,6 +27,7 @@ export function openDatabase(file = ':memory:'): Database {
   const sqlite = new DatabaseSync(file)
   sqlite.exec(schema)
   const reader = {
+    engine: 'sqlite' as const,
     all: async <Row>(query: Sql) => sqlite.prepare(query.sql).all(...(query.values as Exclude<Value, bigint>[])) as Row[],
     get: async <Row>(query: Sql) =>
       sqlite.prepare(query.sql).get(...(query.values as Exclude<Value, bigint>[])) as Row | undefined,
@@ -35,6 +36,7 @@ export function openDatabase(file = ':memory:'): Database {
   let last: Promise<unknown> = Promise.resolve()
   return {
     ...reader,
+    size: async () => 0,
     transaction: <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
       const mark = marks.getStore()
       const next = last.then(async () => {
@@ -60,6 +62,7 @@ export function openDatabase(file = ':memory:'): Database {
       last = next.catch(() => undefined)
       return next
     },
+    onUnsure: () => undefined,
     reserveLog: async () => {},
     reclaim: async () => false,
     marking: (mark, work) => marks.run(mark, work),

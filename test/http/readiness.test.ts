@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
 
@@ -16,7 +16,7 @@ test('however often a stranger asks whether the box is ready, it writes to disk 
 })
 
 function probes(directory: string): number {
-  const database = new DatabaseSync(join(directory, 'data', 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(directory, 'data', 'pillarbox.db'), { readOnly: true })
   const { probed } = database.prepare('SELECT probed FROM box').get() as { probed: number }
   database.close()
   return probed

@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore, type Store } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
@@ -15,7 +15,7 @@ async function scene() {
   const box = await appliance()
   const account = newId('acct')
   const key = accountKey(box, account)
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.exec('BEGIN')
   for (let number = 0; number < 999; number += 1) {
     deleted(database, account, `former-${number}`)
@@ -29,7 +29,7 @@ async function scene() {
   return { box, key, make, leave, agent }
 }
 
-function deleted(database: DatabaseSync, account: string, name: string): void {
+function deleted(database: Store, account: string, name: string): void {
   const [id, agent] = [newId('ident'), newId('agent')]
   database
     .prepare(

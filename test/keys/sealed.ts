@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { newId } from '../../src/core/ids.ts'
 import { MasterKey } from '../../src/core/seal/master-key.ts'
 import { readKey, Seal } from '../../src/core/seal/seal.ts'
@@ -32,7 +32,7 @@ export async function fill(box: Appliance): Promise<Kept> {
   await withPassword(box)
   const page = await signIn(box)
   await page.call('POST', '/v1/account/totp', { password: person.password })
-  const database = new DatabaseSync(databaseOf(box))
+  const database = openStore(databaseOf(box))
   const seal = new Seal(readKey(join(keysOf(box), 'master.key')))
   const [domain, selector] = [newId('dom'), 's1']
   database.prepare(`INSERT INTO domains (id, account_id, name, created_at) VALUES (?, 'acct', 'example.com', '2026')`).run(domain)
@@ -64,7 +64,7 @@ export async function fill(box: Appliance): Promise<Kept> {
 /** Every sealed value of a stopped box, by the place it is in, with its octets as kept and as opened under the key in use. */
 export function sealedValues(box: Appliance): { place: string; kept: Buffer; plain: string }[] {
   const seal = new Seal(new MasterKey(keysOf(box)).read(true))
-  const database = new DatabaseSync(databaseOf(box), { readOnly: true })
+  const database = openStore(databaseOf(box), { readOnly: true })
   try {
     return box.app.sealed.flatMap(({ table, column, from, base64, only, context }) =>
       database

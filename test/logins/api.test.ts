@@ -1,7 +1,7 @@
-import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test, vi } from 'vitest'
 import { databaseOf, holding, sealedValues } from '../keys/sealed.ts'
 import { appliance, type Appliance } from '../support/appliance.ts'
+import { openStore } from '../support/open-store.ts'
 
 type Any = ReturnType<typeof JSON.parse>
 
@@ -38,7 +38,7 @@ function keptOf(box: Appliance): Buffer[] {
 }
 
 function slotsOf(box: Appliance): unknown {
-  const database = new DatabaseSync(databaseOf(box), { readOnly: true })
+  const database = openStore(databaseOf(box), { readOnly: true })
   try {
     return database.prepare('SELECT count(*) AS n FROM login_secrets').get()?.['n']
   } finally {
@@ -133,11 +133,9 @@ describe('a stored login', () => {
     }
     await stored(box, at, { password: 'x'.repeat(4096), api_key: '\u0001'.repeat(4096), notes: 'x'.repeat(16_384) })
     // beside the API, as it is quicker; the last one is made by it
-    const database = new DatabaseSync(databaseOf(box))
-    const names = database.prepare(
-      "SELECT group_concat(name) AS n FROM pragma_table_info('stored_logins') WHERE name NOT IN ('seq', 'id')",
-    )
-    const columns = String(names.get()!['n'])
+    const database = openStore(databaseOf(box))
+    const names = database.prepare("SELECT name FROM pragma_table_info('stored_logins') WHERE name NOT IN ('seq', 'id')").all()
+    const columns = names.map(({ name }) => String(name)).join(', ')
     database.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 998)
       INSERT INTO stored_logins (id, ${columns}) SELECT 'login_' || printf('%026d', i), ${columns} FROM n, stored_logins`)
     database.close()

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { describe, expect, test } from 'vitest'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 
@@ -150,7 +150,7 @@ function common(email: Record<string, unknown>): Record<string, unknown> {
 
 /** Runs a statement by another connection, and answers its rows. */
 function rows(box: Appliance, statement: string): unknown[] {
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 60_000 })
   try {
     return database.prepare(statement).all()
   } finally {

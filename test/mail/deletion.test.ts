@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
 
@@ -33,7 +33,7 @@ test('a purged message is gone from lists, search, threads, the log and the disk
   expect(kept.body_text).toContain('xyzzyplugh')
   await box.call('DELETE', `/v1/identities/${bob.id}/emails/${others.data[0].id}?purge=true`)
   await box.app.stop()
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { readOnly: true })
   expect(database.prepare('SELECT count(*) AS n FROM blobs').get()).toMatchObject({ n: 0 })
   expect(database.prepare('SELECT sum(stored_bytes) AS n FROM identities').get()).toMatchObject({ n: 0 })
   database.close()

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { accountKey } from '../support/account-key.ts'
@@ -14,7 +14,7 @@ test('a search is answered while another account’s searches wait', async () =>
   const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' }, { key })
   for (const { email } of [ada, bob]) await deliver(box.smtp, { to: email, raw: message({ Subject: 'Hello' }, 'Hello\n') })
   // a mailbox that takes some time to look through
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const columns = database
     .prepare(`SELECT name FROM pragma_table_info('emails') WHERE name NOT IN ('seq', 'id', 'duplicate_of')`)
     .all()

@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
@@ -31,7 +31,7 @@ test(`killed ${kills} times while it sends, every message arrives, and each time
     await child.end('SIGKILL')
   }
   const last = boxProcess(box.env, ['serve'], box.directory)
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
   const statuses = database.prepare('SELECT status, count(*) AS n FROM email_recipients GROUP BY status')
   await vi.waitFor(() => expect(statuses.all()).toMatchObject([{ status: 'delivered', n: messages }]), {
     timeout: 60_000,

@@ -1,6 +1,6 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore, type Store } from '../support/open-store.ts'
 import type { Seal } from '../../src/core/seal/seal.ts'
 import type { Email } from '../../src/mail/model.ts'
 import { type Answer, appliance, type Appliance, openAppliance } from '../support/appliance.ts'
@@ -36,8 +36,8 @@ export async function verified({ box }: Pair): Promise<void> {
 }
 
 /** Runs on the box's own file. */
-export function database<T>(box: Appliance, work: (db: DatabaseSync) => T): T {
-  const db = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+export function database<T>(box: Appliance, work: (db: Store) => T): T {
+  const db = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   try {
     return work(db)
   } finally {

@@ -242,7 +242,8 @@ test('ten thousand policies are stored, and one more takes the place of the one 
   await inside().database.transaction((tx) =>
     tx.run(sql`WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 10000)
       INSERT INTO mta_sts_policies (domain, policy_id, policy, expires_at, used_at)
-      SELECT n || '.test', 'one', '{}', '2100-01-01T00:00:00.000Z', printf('2020-01-01T00:00:%02d.000Z', n > 1) FROM counted`),
+      SELECT n || '.test', 'one', '{}', '2100-01-01T00:00:00.000Z', CASE WHEN n > 1 THEN '2020-01-01T00:00:01.000Z' ELSE '2020-01-01T00:00:00.000Z' END
+      FROM counted`),
   )
   await until(await send('bob@far.test'), 'delivered')
   const first = sql`SELECT domain FROM mta_sts_policies WHERE domain IN ('1.test', 'far.test')`

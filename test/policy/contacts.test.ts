@@ -14,7 +14,7 @@ test('an identity’s notes of new recipients are bounded, the oldest go first, 
   database(box, (db) =>
     db.exec(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 101000)
       INSERT INTO contacts (identity_id, address, first_at, approved)
-      SELECT '${ada.id}', 'r' || i || '@elsewhere.example', strftime('%Y-%m-%dT%H:%M:%fZ', 1000000 + i, 'unixepoch'), i = 1 FROM n`),
+      SELECT '${ada.id}', 'r' || i || '@elsewhere.example', '2020-01-01T00:00:00.' || printf('%06d', i) || 'Z', CASE WHEN i = 1 THEN 1 ELSE 0 END FROM n`),
   )
   const noted = (condition = ''): unknown =>
     database(
@@ -83,7 +83,7 @@ test('those that a person approved are bounded too, and are forgotten last', asy
   database(box, (db) =>
     db.exec(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 101000)
       INSERT INTO contacts (identity_id, address, first_at, approved)
-      SELECT '${ada.id}', 'r' || i || '@elsewhere.example', strftime('%Y-%m-%dT%H:%M:%fZ', 1000000 + i, 'unixepoch'), i <> 7 FROM n`),
+      SELECT '${ada.id}', 'r' || i || '@elsewhere.example', '2020-01-01T00:00:00.' || printf('%06d', i) || 'Z', CASE WHEN i <> 7 THEN 1 ELSE 0 END FROM n`),
   )
   const { body: agent } = await box.call('POST', '/v1/api-keys', { label: 'agent' })
   await box.call('PATCH', '/v1/policy', { preset: 'all' })

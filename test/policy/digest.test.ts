@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, test, vi } from 'vitest'
 import { type Reporting, reporting } from '../reporting/box.ts'
 import { card } from '../support/card.ts'
@@ -158,7 +158,7 @@ test('a link approves no other bytes than those that were held when it was maile
   const { id } = await hold()
   await job('send-hold-digests')
   const token = tokenIn(linksIn((await arrived(1))[0]!.raw), 'approve')
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.prepare('UPDATE holds SET sha256 = ? WHERE id = ?').run('0'.repeat(64), id)
   database.close()
   expect(code(await decide(world, token, 'approve'))).toEqual([409, 'hold_changed'])

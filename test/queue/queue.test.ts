@@ -490,6 +490,7 @@ test('what waits in a stopped account, to however many destinations, is not look
   })
   const plans: string[] = []
   const reader: Reader = {
+    engine: database.engine,
     all: (query) => database.all(query),
     async get<Row>(query: Sql) {
       plans.push(await plan(query))

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { expect, test, vi } from 'vitest'
+import { Access } from '../../src/realtime/access.ts'
 import { PlainSession } from '../../src/realtime/plain.ts'
 import type { Sql } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { BoxDatabase } from '../support/box-database.ts'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import { refusal, silent } from '../support/handshake.ts'
 import { connect, identity, keyWith, live, token } from '../support/live.ts'
@@ -82,8 +83,8 @@ test('a key that was changed and cannot be read again opens nothing', async () =
   const box = await appliance()
   const { id, key } = await keyWith(box, {})
   const sockets = [await connect(box, {}, key), await connect(box, {}, key)]
-  const get = Object.getOwnPropertyDescriptor(SqliteDatabase.prototype, 'get')!.value as (query: Sql) => Promise<undefined>
-  vi.spyOn(SqliteDatabase.prototype, 'get').mockImplementation(function (this: SqliteDatabase, query) {
+  const get = Object.getOwnPropertyDescriptor(BoxDatabase.prototype, 'get')!.value as (query: Sql) => Promise<undefined>
+  vi.spyOn(BoxDatabase.prototype, 'get').mockImplementation(function (this: typeof BoxDatabase.prototype, query) {
     if (query.sql.includes('api_keys.id =')) return Promise.reject(new Error('the disk does not answer'))
     return get.call(this, query)
   })
@@ -116,6 +117,36 @@ test('no event is heard after the key is revoked', async () => {
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'x' }, 'x\n') })
   await socket.closed
   expect(socket.frames.map((frame) => frame.type)).toEqual(['subscribed'])
+})
+
+test('frames wait while it is read whether a key that was changed still holds', async () => {
+  const box = await appliance()
+  const ada = await identity(box, 'Ada')
+  const [rotated, revoked] = [await keyWith(box, {}), await keyWith(box, {})]
+  const [graced, ended, other] = [await connect(box, {}, rotated.key), await connect(box, {}, revoked.key), await connect(box)]
+  for (const socket of [graced, ended, other]) {
+    socket.say({ type: 'subscribe', channel: 'email_messages' })
+    await socket.until('subscribed')
+  }
+  const answered = Promise.withResolvers<undefined>()
+  const until = Object.getOwnPropertyDescriptor(Access.prototype, 'until')!.value as Access['until']
+  vi.spyOn(Access.prototype, 'until').mockImplementation(async function (this: Access, grant) {
+    await answered.promise
+    return until.call(this, grant)
+  })
+  await box.call('POST', `/v1/api-keys/${rotated.id}/rotate`, { grace_seconds: 600 })
+  await box.call('DELETE', `/v1/api-keys/${revoked.id}`)
+  await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'x' }, 'x\n') })
+  await other.until('event')
+  graced.say({ type: 'ping' })
+  other.say({ type: 'ping' })
+  await other.until('pong')
+  for (const { frames } of [graced, ended]) expect(frames.map(({ type }) => type)).toEqual(['subscribed'])
+  answered.resolve(undefined)
+  await graced.until('pong')
+  expect(graced.frames.map(({ type }) => type)).toEqual(['subscribed', 'event', 'pong'])
+  expect((await ended.closed).code).toBe(4401)
+  expect(ended.frames.map(({ type }) => type)).toEqual(['subscribed'])
 })
 
 test('an identity that is deleted takes its sockets along; the account hears of it', async () => {

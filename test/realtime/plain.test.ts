@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { appliance, deliver, message } from '../support/appliance.ts'
 import { movable } from '../support/held-clock.ts'
@@ -79,7 +79,7 @@ test('who subscribes where nothing ever happened, or not for long, is told a sin
   second.say({ type: 'subscribe', channel: 'agent_events', since })
   expect((await second.until('event'))[0].event).toMatchObject({ type: 'identity.created', identity_id: ada.id })
 
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'))
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'))
   database.exec(`WITH RECURSIVE many (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM many WHERE number < 10001)
     INSERT INTO events (id, type, account_id, identity_id, created_at, data)
     SELECT 'evt_' || number, 'identity.updated', 'acct_other', NULL, '${new Date().toISOString()}', '{}' FROM many`)

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, test, vi } from 'vitest'
 import { EventLog } from '../../src/events/log.ts'
 import type { Sql } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { BoxDatabase } from '../support/box-database.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { connect, identity, live, type Live, token } from '../support/live.ts'
 
@@ -65,16 +65,16 @@ test('a reader that pauses while it is given what is stored is waited for, not c
 test('however many catch up at once, only one of them looks through the log in a turn of the event loop', async () => {
   const box = await appliance()
   const ada = await identity(box, 'Ada')
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'))
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'))
   database.exec(`WITH RECURSIVE many (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM many WHERE number < 100000)
     INSERT INTO events (id, type, account_id, identity_id, created_at, data)
     SELECT 'evt_' || number, 'identity.updated', 'acct_other', NULL, '2026-01-01T00:00:00.000Z', '{}' FROM many`)
   database.close()
   await box.call('PATCH', `/v1/identities/${ada.id}`, { name: 'Ada L' })
   const sockets = await Promise.all(Array.from({ length: 10 }, () => connect(box)))
-  const { all } = Object.getOwnPropertyDescriptors(SqliteDatabase.prototype)
+  const { all } = Object.getOwnPropertyDescriptors(BoxDatabase.prototype)
   const looks: number[] = []
-  vi.spyOn(SqliteDatabase.prototype, 'all').mockImplementation(function (this: SqliteDatabase, query) {
+  vi.spyOn(BoxDatabase.prototype, 'all').mockImplementation(function (this: typeof BoxDatabase.prototype, query) {
     if (query.sql.includes('type IN')) looks.push(turn)
     return (all.value as (query: Sql) => Promise<never[]>).call(this, query)
   })
@@ -146,7 +146,7 @@ test('1,000 waits ask the store no more while they wait than a box that rests', 
     waits.push(...Array.from({ length: 100 }, () => one() as never))
     await reached(async () => (await figure(box, 'pillarbox_waiting_calls')) === index + 100)
   }
-  const reads = [vi.spyOn(SqliteDatabase.prototype, 'all'), vi.spyOn(SqliteDatabase.prototype, 'get')]
+  const reads = [vi.spyOn(BoxDatabase.prototype, 'all'), vi.spyOn(BoxDatabase.prototype, 'get')]
   const asked = (): number => reads.reduce((sum, { mock }) => sum + mock.calls.length, 0)
   await new Promise((resolve) => setTimeout(resolve, 1000))
   // what the box does by itself may fall into that second

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { Webhook } from 'standardwebhooks'
 import { expect, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
@@ -185,7 +185,7 @@ test('who waits for a number of a provider that was given up gets one of the new
   const { body: bob } = await opened.call('POST', '/v1/identities', { name: 'Bob' })
   await opened.app.stop()
   // as a box leaves it that died while it bought a number
-  const database = new DatabaseSync(join(opened.directory, 'data', 'pillarbox.db'))
+  const database = openStore(join(opened.directory, 'data', 'pillarbox.db'))
   database
     .prepare(
       `INSERT INTO phone_numbers (id, account_id, identity_id, provider, country, status, created_at)

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { accountKey } from '../support/account-key.ts'
 import { account, announced, library, listed, refuses, token } from '../support/twilio-stub.ts'
@@ -86,7 +86,7 @@ test('no number is bought for an account that has released ten within 30 days, e
 
 test('what bought nothing is forgotten: at once where nothing was asked for, else after 30 days', async () => {
   const { stub, clock, opened, ada, job } = await box()
-  const database = new DatabaseSync(join(opened.directory, 'data', 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(opened.directory, 'data', 'pillarbox.db'), { readOnly: true })
   onTestFinished(() => database.close())
   const rows = () =>
     database

@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from './open-store.ts'
 import { join } from 'node:path'
 import { keyHash, newKey } from '../../src/accounts/secret.ts'
 import { newId } from '../../src/core/ids.ts'
@@ -8,7 +8,7 @@ import type { Appliance } from './appliance.ts'
 /** A key with every scope of an account, one that nobody else has unless said; written straight into the store. */
 export function accountKey(box: Appliance, account = newId('acct')): string {
   const key = newKey()
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database
     .prepare(
       `INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, rate_limit, created_at)

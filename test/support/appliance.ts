@@ -9,6 +9,8 @@ import { createLog } from '../../src/core/log.ts'
 import type { Testing } from '../../src/assembly.ts'
 import { DnsStub } from './dns-stub.ts'
 import { prepareByCopy } from './new-database.ts'
+import { storeIsAt } from './open-store.ts'
+import { newDatabase } from './postgres-server.ts'
 import { lendCertificate } from './own-certificate.ts'
 import { rsaPairs } from './rsa-pairs.ts'
 import { settled } from './settled.ts'
@@ -51,6 +53,9 @@ export type Call = <Body = never>(
 type Answered = Record<string, Any> & { data: Any[]; error: Record<string, Any> }
 type Any = ReturnType<typeof JSON.parse>
 
+/** The URL of the server's databases where the tests are run on PostgreSQL. */
+const postgres = process.env['TEST_POSTGRES']
+
 export const bootstrapKey = 'test-key-with-every-scope-1234567890'
 
 /** Starts a box on loopback with an empty zone of DNS. Stopped and removed when the test ends. */
@@ -69,6 +74,7 @@ export async function openAppliance(
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-test-'))
   const dns = await DnsStub.start()
   const logged: string[] = []
+  const database = postgres === undefined ? undefined : await newDatabase(postgres)
   const settings = {
     PILLARBOX_DATA_DIR: join(directory, 'data'),
     PILLARBOX_HTTP__LISTEN: '127.0.0.1:0',
@@ -79,6 +85,7 @@ export async function openAppliance(
     PILLARBOX_HTTP__RATE_LIMIT: '0',
     PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '0',
     PILLARBOX_MIN_FREE: '0',
+    ...(database && { PILLARBOX_DATABASE__URL: database.url }),
     // all there is, so that no test is spared a line
     PILLARBOX_LOG__LEVEL: 'trace',
     ...env,
@@ -94,6 +101,7 @@ export async function openAppliance(
     twice,
     ...testing,
   }
+  if (database) storeIsAt(settings.PILLARBOX_DATA_DIR, database.url)
   const log = createLog('trace', { write: (line: string) => void logged.push(line) })
   const load = (): Promise<Config> => loadConfig({ env: settings, cwd: directory })
   await lendCertificate(settings.PILLARBOX_DATA_DIR)
@@ -127,6 +135,7 @@ export async function openAppliance(
   const close = async (): Promise<void> => {
     await box.app.stop()
     await dns.close()
+    await database?.drop()
     rmSync(directory, { recursive: true, force: true })
   }
   return { box, close }

@@ -9,7 +9,7 @@ import { MailModule } from '../../src/mail/module.ts'
 import type { TransportTest } from '../../src/outbound/transport/outbound-transport.ts'
 import type { EmailLoad } from '../../src/outbound/model.ts'
 import { type Database, sql } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { BoxDatabase } from './box-database.ts'
 import { appliance, type Appliance, message } from './appliance.ts'
 import type { Clock } from '../../src/core/clock.ts'
 
@@ -43,7 +43,7 @@ export async function sendingBox(
 ): Promise<SendingBox> {
   // the parts are seen at work: nothing is changed in them
   const seen = {
-    databases: vi.spyOn(SqliteDatabase, 'open'),
+    databases: vi.spyOn(BoxDatabase, 'open'),
     queues: vi.spyOn(Queue.prototype, 'start'),
     mails: vi.spyOn(MailModule.prototype, 'start'),
     domains: vi.spyOn(Domains.prototype, 'start'),

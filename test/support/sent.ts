@@ -1,7 +1,7 @@
 import { limitless } from './limitless.ts'
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openDatabase, openStore } from './open-store.ts'
 import { deflateRawSync } from 'node:zlib'
 import { emailQueued } from '../../src/outbound/model.ts'
 import { type Clock, systemClock } from '../../src/core/clock.ts'
@@ -16,7 +16,6 @@ import { OutgoingEmails } from '../../src/mail/outgoing.ts'
 import { uncheckedVerdict } from '../../src/mailauth/unchecked.ts'
 import { ReturnPaths } from '../../src/outbound/return-path.ts'
 import { sql, type Transaction } from '../../src/store/database.ts'
-import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { type Appliance, message } from './appliance.ts'
 
 /** A message as it stands once couriers have taken it away: its id, octets, and the return path of each recipient in their order. */
@@ -93,7 +92,7 @@ export function noted(box: Appliance, id: string, position: number, change: Part
 
 /** What the box has on disk, while it runs. */
 export function rows<Row = Record<string, unknown>>(box: Appliance, query: string): Row[] {
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { readOnly: true })
   try {
     return database.prepare(query).all() as Row[]
   } finally {
@@ -110,7 +109,7 @@ async function withStore<Result>(
 ): Promise<Result> {
   await box.app.stop()
   const file = join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db')
-  const database = await SqliteDatabase.open(file, createLog('silent', { write: () => undefined }))
+  const database = await openDatabase(file, createLog('silent', { write: () => undefined }))
   const store = new EmailStore({ events: new EventLog(database, clock), plan: limitless(database, clock) })
   const outgoing = new OutgoingEmails({ database, clock, store })
   const result = await database.transaction((tx) => work(tx, outgoing))

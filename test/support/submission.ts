@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from './open-store.ts'
 import { onTestFinished } from 'vitest'
 import type { Clock } from '../../src/core/clock.ts'
 import { type Appliance, openAppliance } from './appliance.ts'
@@ -92,7 +92,7 @@ export async function submit(client: Dialogue, mail: { from?: string; to?: strin
 /** As after the records of the box's own domain were found in the DNS. */
 export async function verify(box: Appliance): Promise<void> {
   await box.app.stop()
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'))
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'))
   database.exec("UPDATE domains SET status = 'verified', verified_at = created_at")
   database.close()
   await box.restart()

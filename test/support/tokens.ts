@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from './open-store.ts'
 import { MasterKey } from '../../src/core/seal/master-key.ts'
 import { Seal } from '../../src/core/seal/seal.ts'
 import { multikeyOf, privateKeyOf } from '../../src/tokens/jose.ts'
@@ -24,7 +24,7 @@ export function newKey(kid = 'a-key'): TestKey {
 
 /** The key that a box signs with, taken out of its database: to say with it what the box never would. */
 export function stolenKey(box: Appliance): TestKey {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
   const row = database.prepare(`SELECT kid, public_key, private_key FROM signing_keys WHERE state = 'active'`).get() as {
     kid: string
     public_key: string

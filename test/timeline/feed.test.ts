@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
@@ -155,7 +155,7 @@ test('a page looks through a bounded part of the log of all accounts, and the ne
   const box = await appliance()
   const { body: first } = await box.call('POST', '/v1/identities', { name: 'First' })
   // another account has filled the log
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 210000)
     INSERT INTO events (id, type, account_id, identity_id, created_at, data)
     SELECT 'evt_' || printf('%026d', i), 'identity.updated', 'acct_00000000000000000000000000', NULL, '2026-11-20T10:00:00.000Z', '{}' FROM n`)

@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { keyHash, newKey } from '../../src/accounts/secret.ts'
@@ -17,7 +17,7 @@ export interface Somebody {
 /** One more account of the box, as its operator would add it; answers how it calls. */
 export async function anotherAccount(box: Appliance, held: readonly Scope[] = scopes): Promise<Call> {
   const key = newKey()
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database
     .prepare(
       `INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, rate_limit, created_at) VALUES (?, ?, 'another', ?, ?, ?, 0, ?)`,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore, type Store } from '../support/open-store.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { bootstrapKey } from '../support/appliance.ts'
@@ -62,7 +62,7 @@ test('killed at any moment: what was counted is what the log says, to the last e
 
 function desk(): {
   start: () => Promise<BoxProcess>
-  over: <T>(work: (database: DatabaseSync) => T) => T
+  over: <T>(work: (database: Store) => T) => T
   env: Record<string, string>
 } {
   const home = mkdtempSync(join(tmpdir(), 'pillarbox-counting-'))
@@ -81,7 +81,7 @@ function desk(): {
       return box
     },
     over: (work) => {
-      const database = new DatabaseSync(join(home, 'data', 'pillarbox.db'), { timeout: 60_000 })
+      const database = openStore(join(home, 'data', 'pillarbox.db'), { timeout: 60_000 })
       try {
         return work(database)
       } finally {

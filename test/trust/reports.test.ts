@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import type { Report, Reputation } from '../../src/trust/model.ts'
@@ -92,7 +92,7 @@ describe('a report about another account’s agent', () => {
       await report({ type: 'positive', about: cyd.agent.id })
       await report({ type: 'of my own', about: cyd.agent.id })
     }
-    const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
+    const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
     const [{ rows }] = database.prepare('SELECT count(*) AS rows FROM reputation_reports WHERE subject = ?').all(cyd.id) as [
       { rows: number },
     ]

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../support/open-store.ts'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { loadConfig } from '../../src/config.ts'
 import { OpenTransaction } from '../../src/store/sqlite/transaction.ts'
@@ -218,7 +218,7 @@ test('a bound key makes and sees webhooks of its identity only, and those hear n
 
 /** So many more webhooks as the one that is there. */
 function copies(box: Appliance, count: number): void {
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const rows = database.prepare(`SELECT name FROM pragma_table_info('webhooks') WHERE name NOT IN ('seq', 'id')`).all()
   const columns = rows.map(({ name }) => name as string).join(', ')
   database
@@ -253,7 +253,7 @@ test('many events of an account with many webhooks are not in the way of another
   await box.call('POST', '/v1/webhooks', { url: `${sink.url}/one`, events: ['identity.created'] }, other)
   // the last of the 700
   const { body: last } = await box.call('POST', '/v1/webhooks', { url: `${sink.url}/many`, events: ['identity.updated'] })
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   onTestFinished(() => database.close())
   const all = `SELECT count(*) AS n FROM deliveries_queue JOIN webhooks ON webhooks.id = lane WHERE events LIKE '%updated%'`
   const written = (): number => database.prepare(all).get()!['n'] as number
@@ -269,7 +269,7 @@ test('many events of an account with many webhooks are not in the way of another
   for (const { id } of [first, last]) {
     const events = database
       .prepare(
-        `SELECT events.seq FROM deliveries_queue JOIN events ON events.id = load ->> 'event_id' WHERE lane = ? ORDER BY deliveries_queue.seq`,
+        `SELECT events.seq FROM deliveries_queue JOIN events ON events.id = json_extract(load, '$.event_id') WHERE lane = ? ORDER BY deliveries_queue.seq`,
       )
       .all(id as string)
       .map(({ seq }) => Number(seq))

@@ -55,7 +55,7 @@ export class Sessions {
   readonly #cursors: Cursors
   readonly #exists: (accountId: string) => boolean
   #settings: SessionSettings
-  readonly #known = lruMap<Known>(10_000)
+  #known = lruMap<Known>(10_000)
   readonly #used = new Map<string, number>()
   readonly #ended = new Set<(id: string) => void>()
 
@@ -72,6 +72,7 @@ export class Sessions {
     this.#cursors = deps.cursors
     this.#exists = deps.exists
     this.#settings = deps.settings
+    deps.database.onUnsure(() => this.#forgetKnown())
   }
 
   reload(settings: SessionSettings): void {
@@ -199,20 +200,26 @@ export class Sessions {
   }
 
   #forget(ids: string[]): void {
-    this.#known.clear()
+    this.#forgetKnown()
     for (const id of ids) {
       this.#used.delete(id)
       for (const listener of this.#ended) listener(id)
     }
   }
 
+  #forgetKnown(): void {
+    this.#known = lruMap<Known>(10_000)
+  }
+
   async #find(hash: string): Promise<Known | undefined> {
-    const found = this.#known.get(hash)
+    // what is read before a change must not be found after it
+    const cache = this.#known
+    const found = cache.get(hash)
     if (found) return found
     const row = await this.#database.get<SessionRow>(sql`${withRole} WHERE hash = ${hash}`)
     if (!row) return undefined
     const known = this.#knownOf(row)
-    this.#known.set(hash, known)
+    cache.set(hash, known)
     return known
   }
 

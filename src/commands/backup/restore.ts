@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { mustNotNameServer } from '../../ops/backup/elsewhere.ts'
 import { restoreBackup, type RestoredBox } from '../../ops/backup/restore.ts'
 import { type BoxOptions, settingsOf } from '../support/box.ts'
 import { declared } from '../docs/docs.ts'
@@ -26,7 +27,8 @@ export function addRestoreCommand(program: Command): void {
     )
   withJson(command).action(async (file: string, options: Options) => {
     process.umask(0o077)
-    const { data_dir, keys_dir, master_key_file } = await settingsOf(options)
+    const { data_dir, keys_dir, master_key_file, database } = await settingsOf(options)
+    mustNotNameServer(database.url)
     const input = {
       file,
       data_dir,

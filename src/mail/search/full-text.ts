@@ -1,4 +1,6 @@
-import { empty, sql, type Sql, type Transaction } from '../../store/database.ts'
+import { empty, type Engine, sql, type Sql, type Transaction } from '../../store/database.ts'
+import type { Term } from './term.ts'
+import { queryOf, vectorOf } from './text-vectors.ts'
 
 /** The words of one e-mail, as they are searched. */
 interface Words {
@@ -6,13 +8,6 @@ interface Words {
   sender: string
   subject: string
   body: string
-}
-
-/** A word, a phrase or the beginning of a word, in one of the texts or in any. */
-export interface Term {
-  column: 'sender' | 'subject' | undefined
-  text: string
-  prefix: boolean
 }
 
 interface Wanted {
@@ -31,10 +26,13 @@ interface Selection {
 }
 
 /** Adds the words of an e-mail to the index. */
-export async function insertWords(tx: Transaction, seq: number, { identity_id, sender, subject, body }: Words): Promise<void> {
+export async function insertWords(tx: Transaction, seq: number, { identity_id, ...words }: Words): Promise<void> {
+  const owner = ownerToken(identity_id)
+  const [sender, subject, body] = [indexable(words.sender), indexable(words.subject), indexable(words.body)]
   await tx.run(
-    sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${ownerToken(identity_id)},
-      ${indexable(sender)}, ${indexable(subject)}, ${indexable(body)})`,
+    tx.engine === 'sqlite'
+      ? sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${owner}, ${sender}, ${subject}, ${body})`
+      : sql`INSERT INTO emails_search (rowid, words) VALUES (${seq}, CAST(${vectorOf(owner, { sender, subject, body })} AS tsvector))`,
   )
 }
 
@@ -46,10 +44,12 @@ export async function deleteWords(tx: Transaction, seq: number): Promise<void> {
 export const hasNoWords = sql`NOT EXISTS (SELECT 1 FROM emails_search WHERE rowid = emails_trash.seq)`
 
 /** The query of the e-mails of one identity that contain all of the wanted terms and none of the others. */
-export function matching(terms: Wanted, { columns, where, before, limit, offset }: Selection): Sql {
+export function matching(engine: Engine, terms: Wanted, { columns, where, before, limit, offset }: Selection): Sql {
   const rest = before === undefined ? empty : sql` AND emails_search.rowid < ${before}`
-  return sql`SELECT ${columns} FROM emails_search CROSS JOIN emails ON emails.seq = emails_search.rowid
-    WHERE emails_search MATCH ${matchText(terms)}${rest} AND ${where} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`
+  const joined = engine === 'sqlite' ? sql`CROSS JOIN` : sql`JOIN`
+  const matches = engine === 'sqlite' ? sql`emails_search MATCH ${matchText(terms)}` : matchesVector(terms)
+  return sql`SELECT ${columns} FROM emails_search ${joined} emails ON emails.seq = emails_search.rowid
+    WHERE ${matches}${rest} AND ${where} ORDER BY emails_search.rowid DESC LIMIT ${limit} OFFSET ${offset}`
 }
 
 /** The text to index. CJK characters are separated, so that any run of them can be found as a phrase. */
@@ -69,6 +69,12 @@ function matchText({ identity_id, wanted, unwanted }: Wanted): string {
   const owner = `owner : "${ownerToken(identity_id)}"`
   const all = [owner, ...wanted.map(matchTerm)].join(' AND ')
   return [`(${all})`, ...unwanted.map(matchTerm)].join(' NOT ')
+}
+
+function matchesVector({ identity_id, wanted, unwanted }: Wanted): Sql {
+  const [all, none] = [wanted, unwanted].map((terms) => terms.map((term) => ({ ...term, text: indexable(term.text) })))
+  const query = queryOf(ownerToken(identity_id), all!, none!)
+  return query === undefined ? sql`1 = 0` : sql`words @@ CAST(${query} AS tsquery)`
 }
 
 /** The term as an FTS5 string: inside the quotes nothing is an operator. */

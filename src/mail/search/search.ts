@@ -7,7 +7,8 @@ import { type Page, wordsOf } from '../../core/shapes.ts'
 import type { Identities } from '../../identities/identities.ts'
 import { empty, join, sql, type Sql } from '../../store/database.ts'
 import { common, type EmailSearch, ofDirection, type SearchTerms } from '../queries.ts'
-import { matching, type Term } from './full-text.ts'
+import { matching } from './full-text.ts'
+import type { Term } from './term.ts'
 import { bodiedEmailSize, emailRow, listedEmailSize, rowColumns, type StoredEmail } from '../email-rows.ts'
 import type { EmailRow } from '../model.ts'
 
@@ -57,7 +58,7 @@ export async function findEmails(
   const columns = sql`emails.seq, emails.id, ${octets} AS octets`
   const selection = { columns, where: join(where, ' AND '), before: position, limit: limit + 1, offset }
   const heads = await database.slow<Head>(
-    terms ? matching({ identity_id: identityId, ...terms }, selection) : newest(selection),
+    terms ? matching(database.engine, { identity_id: identityId, ...terms }, selection) : newest(selection),
     deadline,
     caller.account_id,
   )
@@ -77,7 +78,7 @@ interface Head {
   octets: number
 }
 
-function newest({ columns, where, before, limit, offset }: Parameters<typeof matching>[1]): Sql {
+function newest({ columns, where, before, limit, offset }: Parameters<typeof matching>[2]): Sql {
   const rest = before === undefined ? empty : sql` AND seq < ${before}`
   return sql`SELECT ${columns} FROM emails WHERE ${where}${rest} ORDER BY seq DESC LIMIT ${limit} OFFSET ${offset}`
 }

@@ -6,6 +6,7 @@ import { type Page, type Paging, picked } from '../../core/shapes.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import type { Job } from '../../jobs/model.ts'
 import type { KeyPlace } from './key-files.ts'
+import { mustBeInDirectory } from './elsewhere.ts'
 import { Backup } from './model.ts'
 import { BackupDirectory, type BackupDirectorySettings, momentOf, type StoredBackup } from './backup-directory.ts'
 
@@ -37,6 +38,7 @@ export class Backups {
   async begin(caller: Caller): Promise<Job> {
     const { jobs, clock, version, log } = this.#deps
     const { data_dir, keys_dir, master_key_file, mail_domain } = this.#settings
+    mustBeInDirectory(data_dir)
     const backupDirectory = new BackupDirectory(this.#settings)
     // so that the caller gets a missing directory as an error
     await backupDirectory.requireWritable()

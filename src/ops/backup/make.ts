@@ -5,6 +5,7 @@ import { constants, createZstdCompress } from 'node:zlib'
 import { masterKeySource } from '../../core/service-unit.ts'
 import { syncPath } from '../../store/files.ts'
 import { ArchiveWriter } from './archive/archive-writer.ts'
+import { mustBeInDirectory } from './elsewhere.ts'
 import { diskFault, refused } from './faults.ts'
 import { keyFiles, type KeyPlace } from './key-files.ts'
 import { entryNames, formatName, formatVersion, type Manifest } from './archive/manifest.ts'
@@ -36,6 +37,7 @@ export async function makeBackup(
   signal?: AbortSignal,
 ): Promise<MadeBackup> {
   const [draft, copy] = draftsOf(input.file)
+  mustBeInDirectory(input.data_dir)
   checkPlace(input)
   checkSpace(input)
   try {

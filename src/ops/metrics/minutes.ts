@@ -2,12 +2,10 @@ import type { Basis } from '../../basis.ts'
 import { day, iso, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
 import { sql } from '../../store/database.ts'
-import { databaseSize } from '../../store/space.ts'
 import { type Counts, countsOf, difference, nothing, type Received } from './counters.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics' | 'space'> {
   received: () => Received | undefined
-  directory: string
 }
 
 /** How long a minute is kept, in milliseconds. */
@@ -55,10 +53,10 @@ export class Minutes {
   }
 
   async #write(began: number, counts: Counts): Promise<boolean> {
-    const { database, space, directory } = this.#deps
+    const { database, space } = this.#deps
     const { depth, late } = await this.#queue()
     const free = await space.free()
-    const size = await databaseSize(directory)
+    const size = await database.size()
     return database.transaction(async (tx) => {
       await tx.run(sql`DELETE FROM figures WHERE at < ${iso(began - retention)}`)
       const { changes } = await tx.run(

@@ -12,7 +12,7 @@ interface Deps extends ModuleBasis {
 
 export function metricsModule(deps: Deps): Module {
   const { database, clock, events } = deps
-  const minutes = new Minutes({ ...deps, directory: deps.config.data_dir })
+  const minutes = new Minutes(deps)
   let deaf: (() => void) | undefined
   const stats = routeOf('Operation')('GET', '/stats', {
     scope: 'account:read',

@@ -16,8 +16,8 @@ interface Deps extends ModuleBasis {
 export function statusModule(deps: Deps): Module {
   statusMetrics(deps)
   const backlog = new Backlog(deps)
-  const { data_dir: directory, mail } = deps.config
-  const state = new BoxState({ ...deps, backlog, directory, domain: mail.domain })
+  const { mail } = deps.config
+  const state = new BoxState({ ...deps, backlog, domain: mail.domain })
   return { name: 'operation', routes: routes({ backlog, state, reread: deps.reread }) }
 }
 

@@ -2,13 +2,11 @@ import type { Basis } from '../../basis.ts'
 import { day, iso } from '../../core/clock.ts'
 import { join, sql } from '../../store/database.ts'
 import type { SendingRights } from '../../domains/sending.ts'
-import { databaseSize } from '../../store/space.ts'
 import type { Backlog } from './backlog.ts'
 import type { Status } from './model.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'space' | 'version'> {
   backlog: Backlog
-  directory: string
   failing: () => Promise<string[]>
   domain: string
   sendingRights: () => SendingRights
@@ -41,7 +39,7 @@ export class BoxState {
   }
 
   async status(): Promise<Status> {
-    const { database, clock, space, backlog, version, directory, failing, domain, sendingRights } = this.#deps
+    const { database, clock, space, backlog, version, failing, domain, sendingRights } = this.#deps
     const { outside, explanation, fix } = sendingRights()
     const now = clock.now()
     const identities = await database.get<{ n: number }>(sql`SELECT count(*) AS n FROM identities WHERE status <> 'deleted'`)
@@ -54,7 +52,7 @@ export class BoxState {
       identities: identities!.n,
       queue: (await backlog.summary()).kinds,
       last_24_hours: await this.#counts(iso(now - day)),
-      disk: { free: await space.free(), database: await databaseSize(directory), low: space.low(), min_free: space.minimum },
+      disk: { free: await space.free(), database: await database.size(), low: space.low(), min_free: space.minimum },
     }
   }
 

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { fstatSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -10,13 +9,16 @@ import type { Log } from '../../core/log.ts'
 import { type Database, raw, type Recording, sql, type Transaction } from '../database.ts'
 import { Checkpoints } from './checkpoints.ts'
 import type { CommitWatch } from '../metrics.ts'
-import { asFault, isSyncFailure, stopping } from './failures.ts'
+import { nested, stopping } from '../faults.ts'
+import { Marks, type WaitingTransaction } from '../marks.ts'
+import { asFault, isSyncFailure } from './failures.ts'
 import { damageIn } from '../migrate.ts'
 import { SqliteThread } from './thread.ts'
 import { DurableReader } from './reader.ts'
-import { parameters } from './statements.ts'
-import { SlowReads } from './slow-reads.ts'
-import { type Group, GroupWriter, type WaitingTransaction } from './writer.ts'
+import { parameters } from '../parameters.ts'
+import { databaseSize } from '../space.ts'
+import { SlowReads } from '../slow-reads.ts'
+import { type Group, GroupWriter } from './writer.ts'
 
 export interface SqliteOptions {
   /** Syncs the log to disk; tests replace it by a slow or failing disk. */
@@ -39,19 +41,6 @@ const reclaimBatch = 64
 const logHeader = 32
 const frameHeader = 24
 
-interface Mark {
-  write: (tx: Transaction) => Promise<unknown>
-  kept: boolean
-}
-
-interface OpenRecording {
-  recording: Recording
-  /** True while a transaction that has recorded it is not on disk. */
-  pending: boolean
-  /** False once the work has ended: what it left running is not part of it. */
-  open: boolean
-}
-
 /**
  * The embedded engine: one file, one writer, group commit.
  *
@@ -67,6 +56,7 @@ interface OpenRecording {
  * the database file or its `-shm` by hand while the store is open.
  */
 export class SqliteDatabase implements Database {
+  readonly engine = 'sqlite'
   readonly #file: string
   readonly #writer: GroupWriter
   readonly #reader: DurableReader
@@ -78,8 +68,7 @@ export class SqliteDatabase implements Database {
   readonly #walFile: FileHandle
   readonly #sync: (file: FileHandle) => Promise<void>
   readonly #watch: CommitWatch | undefined
-  readonly #marks = new AsyncLocalStorage<Mark>()
-  readonly #recordings = new AsyncLocalStorage<OpenRecording>()
+  readonly #marks = new Marks()
   #queue: WaitingTransaction[] = []
   #pumping: Promise<void> | undefined
   #group: Promise<void> | undefined
@@ -112,7 +101,7 @@ export class SqliteDatabase implements Database {
     this.#watch = options.watch
     this.#writer = writer
     this.#reader = new DurableReader(file)
-    this.#slowReads = new SlowReads(file)
+    this.#slowReads = new SlowReads(() => new SqliteThread(file))
     this.#checkpoints = new Checkpoints({
       file,
       ...files,
@@ -154,30 +143,22 @@ export class SqliteDatabase implements Database {
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
     if (this.#closing) return Promise.reject(stopping())
     if (this.#broken) return Promise.reject(this.#broken)
-    if (this.#writer.inside)
-      return Promise.reject(new Error('transaction() was called inside the work of another: it would wait for itself.'))
-    const mark = this.#marks.getStore()
-    const recording = this.#recordings.getStore()
+    if (this.#writer.inside) return Promise.reject(nested())
     return new Promise<T>((resolve, reject) => {
-      const plain: WaitingTransaction = { work, resolve: resolve as (value: unknown) => void, reject }
-      const waiting = recording?.open && !recording.recording.recorded ? withRecord(recording, plain) : plain
-      this.#queue.push(mark === undefined || mark.kept ? waiting : withMark(mark, waiting))
-      // the loop serves all callers and must not carry the mark of this one
-      this.#pumping ??= this.#marks.exit(() => this.#recordings.exit(() => this.#pump()))
+      this.#queue.push(this.#marks.add({ work, resolve: resolve as (value: unknown) => void, reject }))
+      this.#pumping ??= this.#marks.outside(() => this.#pump())
     })
   }
 
+  /** Never: the disk answers. */
+  onUnsure(): void {}
+
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T> {
-    return this.#marks.run({ write: mark, kept: false }, work)
+    return this.#marks.marking(mark, work)
   }
 
-  async recording<T>(recording: Recording, work: () => Promise<T>): Promise<T> {
-    const opened: OpenRecording = { recording, pending: false, open: true }
-    try {
-      return await this.#recordings.run(opened, work)
-    } finally {
-      opened.open = false
-    }
+  recording<T>(recording: Recording, work: () => Promise<T>): Promise<T> {
+    return this.#marks.recording(recording, work)
   }
 
   reclaim(): Promise<boolean> {
@@ -214,6 +195,10 @@ export class SqliteDatabase implements Database {
     } finally {
       connection.close()
     }
+  }
+
+  size(): Promise<number> {
+    return databaseSize(this.#file)
   }
 
   async probe(): Promise<void> {
@@ -309,40 +294,5 @@ export class SqliteDatabase implements Database {
     } catch (error) {
       this.#log.error({ err: error }, 'listener failed after a commit')
     }
-  }
-}
-
-function withMark(mark: Mark, { work, resolve, reject }: WaitingTransaction): WaitingTransaction {
-  return {
-    work: (tx) => mark.write(tx).then(() => work(tx)),
-    resolve: (value) => {
-      mark.kept = true
-      resolve(value)
-    },
-    reject,
-  }
-}
-
-function withRecord(opened: OpenRecording, { work, resolve, reject }: WaitingTransaction): WaitingTransaction {
-  const { recording } = opened
-  let recorded = false
-  return {
-    work: async (tx) => {
-      // a run that was rolled back recorded nothing
-      if (recorded) recorded = opened.pending = false
-      const before = tx.writes
-      const result = await work(tx)
-      if (opened.pending || recording.recorded || tx.writes === before) return result
-      recorded = opened.pending = await recording.record(tx, result)
-      return result
-    },
-    resolve: (value) => {
-      if (recorded) recording.recorded = true
-      resolve(value)
-    },
-    reject: (error) => {
-      if (recorded) opened.pending = false
-      reject(error)
-    },
   }
 }

@@ -27,11 +27,6 @@ export function isSyncFailure(error: unknown): boolean {
   return syncFailed.includes(errorCode(error) ?? 0)
 }
 
-/** The store is closing or closed. */
-export function stopping(): Fault {
-  return new Fault('internal_error', 'The box is stopping.', { code: 'stopping', retryAfter: 5 })
-}
-
 function errorCode(error: unknown): number | undefined {
   const code = (error as { errcode?: unknown } | null | undefined)?.errcode
   return typeof code === 'number' ? code : undefined

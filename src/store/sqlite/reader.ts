@@ -1,7 +1,8 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
-import { stopping } from './failures.ts'
-import { parameters, type Prepared, Statements } from './statements.ts'
+import { stopping } from '../faults.ts'
+import { parameters } from '../parameters.ts'
+import { type Prepared, Statements } from './statements.ts'
 
 /** The connection for short reads. It sees only data that is synced to disk, not a commit that is still being synced. */
 export class DurableReader {

@@ -1,5 +1,4 @@
 import type { DatabaseSync, SQLInputValue, SQLOutputValue, StatementSync } from 'node:sqlite'
-import type { Sql } from 'sql-template-tag'
 import { lruMap } from '../../core/memory.ts'
 
 type Row = Record<string, SQLOutputValue>
@@ -65,14 +64,4 @@ export class Statements {
     this.#kept.set(text, prepared)
     return prepared
   }
-}
-
-/** The parameters of a query. Throws for values that SQLite would silently misread. */
-export function parameters(query: Sql): SQLInputValue[] {
-  for (const value of query.values) {
-    // an object in the first position would be read as named parameters, and NaN stored as NULL
-    if (typeof value === 'object' ? value !== null && !(value instanceof Uint8Array) : Number.isNaN(value))
-      throw new TypeError(`${String(value)} cannot be stored: only text, numbers, null and bytes can.`)
-  }
-  return query.values as SQLInputValue[]
 }

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { SQLInputValue } from 'node:sqlite'
-import { Fault } from '../../core/fault.ts'
-import { stopping } from './failures.ts'
+import { stopping, tooSlow } from '../faults.ts'
 
 interface PendingRequest {
   resolve: (value: unknown) => void
@@ -107,11 +106,6 @@ export class SqliteThread {
     await worker.terminate()
     this.#terminating = undefined
   }
-}
-
-/** The Fault of a read that exceeded its deadline. */
-export function tooSlow(message = 'The search took too long. Narrow it down, or try again later.'): Fault {
-  return new Fault('internal_error', message, { code: 'too_slow', retryAfter: 5 })
 }
 
 function settle(pending: PendingRequest): PendingRequest {

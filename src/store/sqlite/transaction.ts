@@ -1,10 +1,12 @@
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
-import type { Transaction } from '../database.ts'
-import { parameters, type Prepared, type Statements } from './statements.ts'
+import type { Transaction, Value } from '../database.ts'
+import { parameters } from '../parameters.ts'
+import type { Prepared, Statements } from './statements.ts'
 
 /** A transaction inside a group; it throws once its work has ended. */
 export class OpenTransaction implements Transaction {
+  readonly engine = 'sqlite'
   readonly listeners: (() => void)[] = []
   readonly #database: DatabaseSync
   readonly #statements: Statements
@@ -51,7 +53,7 @@ export class OpenTransaction implements Transaction {
     if (this.#lost !== undefined) throw this.#lost
   }
 
-  #step<Answer>(query: Sql, step: (statement: Prepared, values: SQLInputValue[]) => Answer): Answer {
+  #step<Answer>(query: Sql, step: (statement: Prepared, values: Value[]) => Answer): Answer {
     this.#mustBeOpen()
     // after such a rollback every further statement would commit alone
     this.mustNotBeLost()

@@ -1,19 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { DatabaseSync } from 'node:sqlite'
-import type { Transaction } from '../database.ts'
+import { stuck } from '../faults.ts'
+import type { WaitingTransaction } from '../marks.ts'
 import { asFault } from './failures.ts'
 import { Statements } from './statements.ts'
 import { OpenTransaction } from './transaction.ts'
 
 /** Longest time that a group of transactions may block the event loop before it commits, in milliseconds. */
 const groupTime = 8
-
-/** A queued transaction. */
-export interface WaitingTransaction {
-  work: (tx: Transaction) => Promise<unknown>
-  resolve: (value: unknown) => void
-  reject: (error: unknown) => void
-}
 
 /** The transactions of one commit. */
 export interface Group {
@@ -127,8 +121,4 @@ export class GroupWriter {
   #exec(text: string): void {
     this.#statements.prepare(text).run()
   }
-}
-
-function stuck(timeout: number): Error {
-  return new Error(`Work inside a transaction did not settle within ${timeout} ms: only database calls may be awaited there.`)
 }

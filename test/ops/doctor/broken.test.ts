@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../../support/open-store.ts'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Appliance } from '../../support/appliance.ts'
 import { certificatePair } from '../../support/certificate-pair.ts'
@@ -28,7 +28,7 @@ function smtpTls({ cert, key }: { cert: string; key: string }): Record<string, s
 
 /** Changes the store from outside. */
 function change(box: Appliance, statement: string, ...values: (string | number)[]): void {
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 60_000 })
   database.prepare(statement).run(...values)
   database.close()
 }

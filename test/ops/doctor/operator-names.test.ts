@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { accountKey } from '../../support/account-key.ts'
 import { deliver, message } from '../../support/appliance.ts'
@@ -17,7 +17,7 @@ test('an identity of another account that has a name of the operator is named; d
   })
   const key = accountKey(box, account)
   const { body: mallory } = await box.call('POST', '/v1/identities', { name: 'Mallory' }, { key })
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.prepare('UPDATE identities SET email = ? WHERE id = ?').run('admin@box.test', mallory.id)
   database.prepare('UPDATE addresses SET address = ? WHERE identity_id = ?').run('admin@box.test', mallory.id)
   database.close()

@@ -1,6 +1,6 @@
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../../support/open-store.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { keyHash, newKey } from '../../../src/accounts/secret.ts'
 import { Fault, storageFull } from '../../../src/core/fault.ts'
@@ -70,7 +70,7 @@ test('each change of a line is an event to the operator, and what stays as it is
 test('only the operator may ask', async () => {
   const { box } = await patient()
   const key = newKey()
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'), { timeout: 60_000 })
   database
     .prepare('INSERT INTO api_keys (id, account_id, label, scopes, key_prefix, hash, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)')
     .run(newId('key'), newId('acct'), 'foreign', JSON.stringify(scopes), key.slice(0, 12), keyHash(key), new Date().toISOString())

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../../support/open-store.ts'
 import { HeldClock } from '../../support/held-clock.ts'
 import { appliance, type Appliance, deliver, message } from '../../support/appliance.ts'
 
@@ -37,7 +37,7 @@ export async function kept(env: Record<string, string> = {}): Promise<Kept> {
       await job.run()
     },
     rows: (query) => {
-      const database = new DatabaseSync(file, { readOnly: true, timeout: 60_000 })
+      const database = openStore(file, { readOnly: true, timeout: 60_000 })
       try {
         return database.prepare(query).all()
       } finally {

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { isOnServer, openStore } from '../../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { deliver, message } from '../../support/appliance.ts'
 import { passphraseFile, pillarbox } from '../backup/command.ts'
@@ -97,7 +97,7 @@ async function arrive({ box, clock }: Pick<Kept, 'box' | 'clock'>, count: number
     )
     expect(await deliver(box.smtp, { to, raw })).toMatch(/^250/)
   }
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true, timeout: 60_000 })
   try {
     const query = database.prepare('SELECT id FROM emails WHERE subject = ?')
     return sent.map((one) => ({ ...one, id: query.get(`About ${one.subject}`)!['id'] as string }))
@@ -110,17 +110,28 @@ function word(): string {
   return Array.from({ length: 14 }, () => String.fromCharCode(97 + randomInt(26))).join('')
 }
 
-/** Which of the words of these messages a database file contains: as bytes anywhere, or as terms of the search index. */
+/**
+ * Which of the words of these messages a database contains: as bytes anywhere in its file, or in any row on a server, or as terms of the search
+ * index.
+ */
 function wordsIn(file: string, letters: Letter[]): string[] {
-  const bytes = readFileSync(file).toString('latin1').toLowerCase()
-  const database = new DatabaseSync(file)
-  database.exec(`CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, emails_search, 'row')`)
-  const terms = new Set(
+  const server = isOnServer(file)
+  const database = openStore(file)
+  const listed = (query: string, column: string): string[] =>
     database
-      .prepare('SELECT term FROM temp.terms')
+      .prepare(query)
       .all()
-      .map(({ term }) => term),
-  )
+      .map((row) => String(row[column]))
+  const tables = server ? listed(`SELECT tablename FROM pg_tables WHERE schemaname = current_schema()`, 'tablename') : []
+  const bytes = server
+    ? tables
+        .flatMap((table) => listed(`SELECT t::text AS line FROM ${table} t`, 'line'))
+        .join('\n')
+        .toLowerCase()
+    : readFileSync(file).toString('latin1').toLowerCase()
+  if (!server) database.exec(`CREATE VIRTUAL TABLE temp.terms USING fts5vocab (main, emails_search, 'row')`)
+  // those of a server are in the rows
+  const terms = new Set(server ? [] : listed('SELECT term FROM temp.terms', 'term'))
   database.close()
   const words = letters.flatMap(({ from, subject, body }) => [from, subject, body])
   return words.filter((one) => bytes.includes(one) || terms.has(one))

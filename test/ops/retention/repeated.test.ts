@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore, type Store } from '../../support/open-store.ts'
 import { expect, test } from 'vitest'
 import { appliance, type Appliance } from '../../support/appliance.ts'
 import { card } from '../../support/card.ts'
@@ -142,8 +142,8 @@ test('an account without room keeps no answers: a repetition is told so, and not
   expect((await box.call('GET', '/v1/identities')).body.data).toHaveLength(1)
 })
 
-function planted({ directory }: Appliance): { account_id: string; database: DatabaseSync } {
-  const database = new DatabaseSync(join(directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+function planted({ directory }: Appliance): { account_id: string; database: Store } {
+  const database = openStore(join(directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   return { database, account_id: database.prepare('SELECT account_id FROM api_keys').get()!['account_id'] as string }
 }
 

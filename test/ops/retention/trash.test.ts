@@ -1,4 +1,4 @@
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../../support/open-store.ts'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { Statements } from '../../../src/store/sqlite/statements.ts'
@@ -355,7 +355,7 @@ test('what a deleted identity leaves goes after the same time, and its accountâ€
 
 test('the tables of the trash have every column of those whose rows they take', async () => {
   const { box } = await kept()
-  const database = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
+  const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { readOnly: true })
   for (const table of ['emails', 'sms']) {
     const columns = (name: string) =>
       database
@@ -369,7 +369,7 @@ test('the tables of the trash have every column of those whose rows they take', 
 
 /** Changes the file by another connection. */
 function change(directory: string, statement: string): void {
-  const database = new DatabaseSync(join(directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+  const database = openStore(join(directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   database.exec(statement)
   database.close()
 }

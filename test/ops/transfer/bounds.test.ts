@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import { openStore } from '../../support/open-store.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { duplicateCandidates } from '../../../src/mail/archive.ts'
 import { type SmsState, twinOf } from '../../../src/sms/archive.ts'
@@ -254,7 +254,7 @@ const mail = (message_id: string | null) =>
 test('whether a message is there already is found by an index, among a bounded number, however many there are', async () => {
   const box = await appliance()
   await box.app.stop()
-  const database = new DatabaseSync(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
+  const database = openStore(join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db'))
   onTestFinished(() => database.close())
   const plan = ({ sql: query }: Sql): string =>
     database

@@ -1,14 +1,23 @@
 import { performance } from 'node:perf_hooks'
-import type { SQLInputValue } from 'node:sqlite'
-import { FairQueue } from '../../core/work/fair-queue.ts'
-import { stopping } from './failures.ts'
-import { SqliteThread, tooSlow } from './thread.ts'
+import { FairQueue } from '../core/work/fair-queue.ts'
+import type { Value } from './database.ts'
+import { stopping, tooSlow } from './faults.ts'
+
+/** Runs slow reads, one at a time: a thread or a connection of its own. */
+export interface SlowReader {
+  /** Runs a query. After `deadline` milliseconds it throws Fault `too_slow`. */
+  read<Row>(text: string, values: Value[], deadline: number): Promise<Row[]>
+  /** Resolves when an aborted read has ended, which may take until the engine yields. */
+  terminated(): Promise<void>
+  /** Aborts the running read. */
+  stop(): Promise<void>
+}
 
 interface Read {
   /** The account of the read; '' for the box itself. */
   account: string
   text: string
-  values: SQLInputValue[]
+  values: Value[]
   /** Timeout in milliseconds, counted from the call. */
   deadline: number
 }
@@ -21,21 +30,21 @@ interface WaitingRead extends Read {
   reject: (error: unknown) => void
 }
 
-/** Number of threads. An account uses one at a time, so that a long read leaves the other to other accounts. */
-const threads = 2
+/** Number of readers. An account uses one at a time, so that a long read leaves the other to other accounts. */
+const count = 2
 
-/** Reads that may take long, in threads of their own: accounts take turns, one read of each at a time. The second thread begins when it is needed. */
+/** Reads that may take long, each by a reader: accounts take turns, one read of each at a time. The second reader begins when it is needed. */
 export class SlowReads {
-  readonly #threads: readonly SqliteThread[]
-  readonly #free: SqliteThread[]
+  readonly #readers: readonly SlowReader[]
+  readonly #free: SlowReader[]
   readonly #waiting = new FairQueue<WaitingRead>()
   /** Accounts with a running read. */
   readonly #reading = new Set<string>()
   #stopped = false
 
-  constructor(file: string) {
-    this.#threads = Array.from({ length: threads }, () => new SqliteThread(file))
-    this.#free = [...this.#threads]
+  constructor(open: () => SlowReader) {
+    this.#readers = Array.from({ length: count }, open)
+    this.#free = [...this.#readers]
   }
 
   read<Row>(read: Read): Promise<Row[]> {
@@ -61,7 +70,7 @@ export class SlowReads {
       clearTimeout(timer)
       reject(stopping())
     }
-    await Promise.all(this.#threads.map((thread) => thread.stop()))
+    await Promise.all(this.#readers.map((reader) => reader.stop()))
   }
 
   #next(): void {
@@ -72,14 +81,14 @@ export class SlowReads {
     }
   }
 
-  async #run(thread: SqliteThread, { account, text, values, until, timer, resolve, reject }: WaitingRead): Promise<void> {
+  async #run(reader: SlowReader, { account, text, values, until, timer, resolve, reject }: WaitingRead): Promise<void> {
     clearTimeout(timer)
     this.#reading.add(account)
-    await thread.read(text, values, Math.max(1, until - performance.now())).then(resolve, reject)
-    await thread.terminated()
+    await reader.read(text, values, Math.max(1, until - performance.now())).then(resolve, reject)
+    await reader.terminated()
     this.#reading.delete(account)
-    // a started thread is used before one that is not started
-    this.#free.unshift(thread)
+    // a started one is used before one that is not started
+    this.#free.unshift(reader)
     this.#next()
   }
 }

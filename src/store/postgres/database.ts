@@ -1,0 +1,203 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Fault } from '../../core/fault.ts'
+import type { Log } from '../../core/log.ts'
+import { type Database, type Recording, type Sql, sql, type Transaction } from '../database.ts'
+import { nested, stopping } from '../faults.ts'
+import { Marks, type WaitingTransaction } from '../marks.ts'
+import type { CommitWatch } from '../metrics.ts'
+import { parameters } from '../parameters.ts'
+import { SlowReads } from '../slow-reads.ts'
+import { Availability } from './availability.ts'
+import { type Connections, openPool } from './connections.ts'
+import { driverFault } from './failures.ts'
+import { SlowConnection } from './slow-connection.ts'
+import { statement } from './statements.ts'
+import type { PostgresTransaction } from './transaction.ts'
+import { describeTarget, type PostgresTarget } from '../../config/database/postgres-url.ts'
+import { Writer } from './writer.ts'
+
+export interface PostgresOptions {
+  /** Milliseconds without a statement after which work that does not settle is aborted: a bug that must not stop the whole box. */
+  timeout?: number
+  watch?: CommitWatch | undefined
+  /** Runs the work of every transaction twice, and keeps the second run. */
+  twice?: boolean | undefined
+  /**
+   * Transactions that run at once. More than one leaves gaps in the log of events, whose readers expect that a lower `seq` is committed earlier:
+   * for tests, until the log is placed after the commit (docs/decisions/0034-postgresql.md).
+   */
+  writers?: number
+}
+
+/** Connections for short reads. */
+const readers = 6
+
+/** Milliseconds after which a short read without an answer is given up. */
+const readTimeout = 30_000
+
+/** The engine on a server of PostgreSQL: each transaction is SERIALIZABLE with its own COMMIT, and runs again after a conflict. */
+export class PostgresDatabase implements Database {
+  readonly engine = 'postgres'
+  readonly #log: Log
+  readonly #availability: Availability
+  readonly #readers: Connections
+  readonly #writers: readonly Writer[]
+  readonly #free: Writer[]
+  readonly #slowReads: SlowReads
+  readonly #marks = new Marks()
+  readonly #inside = new AsyncLocalStorage<PostgresTransaction>()
+  readonly #queue: WaitingTransaction[] = []
+  readonly #unsure = new Set<() => void>()
+  #whenDone: (() => void) | undefined
+  #closing: Promise<void> | undefined
+  #closed = false
+
+  /** Opens a database (checked and migrated before by `preparePostgres()`). Throws `Held` when another process writes to it. */
+  static async open(target: PostgresTarget, log: Log, options: PostgresOptions = {}): Promise<PostgresDatabase> {
+    const database = new PostgresDatabase(target, log, options)
+    try {
+      await database.#writers[0]!.connect()
+      return database
+    } catch (error) {
+      await database.close()
+      throw error
+    }
+  }
+
+  private constructor(
+    target: PostgresTarget,
+    log: Log,
+    { timeout = 10_000, watch, twice = false, writers = 1 }: PostgresOptions,
+  ) {
+    this.#log = log
+    this.#availability = new Availability(describeTarget(target), log)
+    this.#readers = openPool(target, readers, { timeout: readTimeout, session: { default_transaction_read_only: 'on' } })
+    const options = { timeout, twice, watch, alone: writers === 1 }
+    this.#writers = Array.from({ length: writers }, () => new Writer(target, options, this.#inside))
+    this.#free = [...this.#writers]
+    this.#slowReads = new SlowReads(() => new SlowConnection(target))
+  }
+
+  async all<Row>(query: Sql): Promise<Row[]> {
+    const { writes: _writes, ...prepared } = statement(query)
+    if (this.#closed) throw stopping()
+    try {
+      const { rows } = await this.#readers.query(prepared)
+      this.#availability.note()
+      return rows as Row[]
+    } catch (error) {
+      throw this.#availability.note(this.#closed ? stopping() : driverFault(error))
+    }
+  }
+
+  async get<Row>(query: Sql): Promise<Row | undefined> {
+    return (await this.all<Row>(query))[0]
+  }
+
+  slow<Row>(query: Sql, deadline: number, account = ''): Promise<Row[]> {
+    return this.#slowReads.read<Row>({ account, text: query.sql, values: parameters(query), deadline })
+  }
+
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    if (this.#closing) return Promise.reject(stopping())
+    if (this.#inside.getStore()?.open) return Promise.reject(nested())
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push(this.#marks.add({ work, resolve: resolve as (value: unknown) => void, reject }))
+      this.#marks.outside(() => this.#inside.exit(() => this.#next()))
+    })
+  }
+
+  onUnsure(listener: () => void): void {
+    this.#unsure.add(listener)
+  }
+
+  marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T> {
+    return this.#marks.marking(mark, work)
+  }
+
+  recording<T>(recording: Recording, work: () => Promise<T>): Promise<T> {
+    return this.#marks.recording(recording, work)
+  }
+
+  /** The server checks its own pages, if it was made with checksums; a client sees no damage before it reads it. */
+  async damage(): Promise<null> {
+    if (this.#closing) throw stopping()
+    return null
+  }
+
+  /** The server reclaims space by itself (autovacuum). */
+  async reclaim(): Promise<boolean> {
+    return false
+  }
+
+  /** The log of the server is not on the disk of the box. */
+  async reserveLog(): Promise<void> {}
+
+  async size(): Promise<number> {
+    const found = await this.get<{ size: number }>(sql`SELECT pg_database_size(current_database()) AS size`)
+    return found!.size
+  }
+
+  async probe(): Promise<void> {
+    await this.transaction((tx) => tx.run(sql`UPDATE box SET probed = probed + 1`))
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    if (this.#queue.length > 0 || this.#free.length < this.#writers.length)
+      await new Promise<void>((resolve) => (this.#whenDone = resolve))
+    await Promise.all([this.#slowReads.stop(), ...this.#writers.map((writer) => writer.close())])
+    this.#closed = true
+    await this.#readers.end()
+  }
+
+  #next(): void {
+    while (this.#free.length > 0) {
+      const waiting = this.#queue.shift()
+      if (!waiting) break
+      void this.#run(this.#free.shift()!, waiting)
+    }
+    if (this.#free.length === this.#writers.length) this.#whenDone?.()
+  }
+
+  async #run(writer: Writer, { work, resolve, reject }: WaitingTransaction): Promise<void> {
+    try {
+      const { value, listeners } = await writer.commit(work)
+      this.#availability.note()
+      resolve(value)
+      for (const listener of listeners) setImmediate(() => this.#notify(listener))
+    } catch (error) {
+      reject(this.#availability.note(error))
+      if (error instanceof Fault && error.code === 'storage_unsure') void this.#afterUnsure()
+    }
+    // a connection that was used is used before one that is not made yet
+    this.#free.unshift(writer)
+    this.#next()
+  }
+
+  /** The connection that follows has the lock of the box: the former one has ended, and its COMMIT with it. */
+  async #afterUnsure(): Promise<void> {
+    while (!this.#closing) {
+      try {
+        await this.transaction((tx) => tx.get(sql`SELECT 1`))
+        for (const listener of this.#unsure) this.#notify(listener)
+        return
+      } catch {
+        await sleep(1000, undefined, { ref: false })
+      }
+    }
+  }
+
+  #notify(listener: () => void): void {
+    try {
+      listener()
+    } catch (error) {
+      this.#log.error({ err: error }, 'listener failed after a commit')
+    }
+  }
+}

@@ -1,0 +1,155 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Newer } from '../files.ts'
+import { Held, locked } from './box-lock.ts'
+import { type Connection, connect, sqlState } from './connections.ts'
+import { describeTarget, type PostgresTarget } from '../../config/database/postgres-url.ts'
+
+/** The version of `baseline.sql`. */
+const baseline = 60
+
+/** The oldest server: earlier ones lack what statements need, or are no longer maintained. */
+const minServer = 14
+
+/** Milliseconds for one migration. */
+const timeout = 3600_000
+
+const creation = `CREATE DATABASE … ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0`
+
+const own = fileURLToPath(new URL('.', import.meta.url))
+
+/**
+ * Checks the database and migrates it to the version of this program, each migration in its own transaction; an empty one gets the baseline. Throws
+ * an Error that says what is wrong with it: it is then left unchanged.
+ */
+export async function preparePostgres(target: PostgresTarget, expected: boolean, folder = own): Promise<void> {
+  const connection = await reach(target)
+  try {
+    await check(connection, target)
+    await migrate(connection, target, expected, folder)
+  } finally {
+    await connection.end().catch(() => {})
+  }
+}
+
+/** The newest version that this program knows for PostgreSQL. */
+export function knownPostgresVersion(folder = own): number {
+  return baseline + migrations(folder).length
+}
+
+async function reach(target: PostgresTarget): Promise<Connection> {
+  try {
+    return await connect(target, { timeout })
+  } catch (error) {
+    throw new Error(`${capitalized(describeTarget(target))} cannot be used: ${reason(error)}.`, { cause: error })
+  }
+}
+
+/** The driver's message; a refused connection has one for each address. */
+function reason(error: unknown): string {
+  const { message, errors } = error as Error & { errors?: Error[] }
+  const text = message === '' ? (errors ?? []).map((one) => one.message).join(', ') : message
+  const hint = sqlState(error) === '3D000' ? ` (${creation})` : ''
+  return `${text.replace(/\.$/, '')}${hint}`
+}
+
+async function check(connection: Connection, target: PostgresTarget): Promise<void> {
+  const { rows } =
+    await connection.query(`SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS name,
+    current_setting('server_encoding') AS encoding,
+    'B' < 'a' AND lower('Ä') = 'Ä' AS by_bytes, pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
+    has_schema_privilege(current_schema(), 'CREATE') AS creates, current_schema() AS schema`)
+  const found = rows[0] as Record<'version' | 'by_bytes' | 'standby' | 'creates', number> &
+    Record<'name' | 'encoding' | 'read_only', string> & { schema: string | null }
+  const what = capitalized(describeTarget(target))
+  if (Math.floor(found.version / 10_000) < minServer)
+    throw new Error(`${what} is served by PostgreSQL ${found.name}; Pillarbox needs ${minServer} or newer.`)
+  if (found.encoding !== 'UTF8')
+    throw new Error(`${what} has the encoding ${found.encoding}; Pillarbox needs UTF8. Create another: ${creation}`)
+  if (found.by_bytes !== 1)
+    throw new Error(`${what} does not compare texts byte by byte, as Pillarbox needs (LOCALE 'C'). Create another: ${creation}`)
+  if (found.standby === 1) throw new Error(`${what} is a standby, which is read-only. Set database.url to the primary.`)
+  if (found.read_only === 'on') throw new Error(`${what} is read-only (default_transaction_read_only).`)
+  if (found.schema === null || found.creates !== 1)
+    throw new Error(
+      `${what} does not let its user create tables. GRANT CREATE, USAGE ON SCHEMA public, or make the user its owner.`,
+    )
+}
+
+async function migrate(connection: Connection, target: PostgresTarget, expected: boolean, folder: string): Promise<void> {
+  const what = capitalized(describeTarget(target))
+  const known = knownPostgresVersion(folder)
+  const version = await versionOf(connection, what)
+  if (version === undefined && expected)
+    throw new Error(
+      `${what} is empty, although this data directory had a database. Restore it, or set the database.url that was set before; nothing was changed.`,
+    )
+  if (version !== undefined && version > known)
+    throw new Newer(
+      `${what} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program.`,
+    )
+  if (version !== undefined && version < baseline)
+    throw new Error(`${what} is damaged: its version is ${version}. Restore it; nothing was changed.`)
+  if (version !== undefined && !expected && (await isUsed(connection)))
+    throw new Error(
+      `${what} has the data of a box, but state.json, which names its accounts, is new. Restore that file, or set another database; nothing was changed.`,
+    )
+  if (version === known) return
+  // what another box has open is not changed under it
+  if (!(await locked(connection)) || (await versionOf(connection, what)) !== version) throw new Held(target)
+  if (version === undefined) await run(connection, what, 0, `${folder}baseline.sql`)
+  for (const [index, path] of migrations(folder).entries()) {
+    const to = baseline + index + 1
+    if (to > (version ?? baseline)) await run(connection, what, to - 1, path, `UPDATE schema_version SET version = ${to}`)
+  }
+}
+
+/** Undefined when the schema is empty. */
+async function versionOf(connection: Connection, what: string): Promise<number | undefined> {
+  const { rows } = await connection.query(
+    `SELECT count(*) AS tables, coalesce(sum((relname = 'schema_version')::int), 0) AS versions, coalesce(sum((relname = 'audit_chain')::int), 0) AS chains
+      FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f')`,
+  )
+  const { tables, versions, chains } = rows[0] as Record<'tables' | 'versions' | 'chains', number>
+  if (tables === 0) return undefined
+  if (versions === 0 || chains === 0)
+    throw new Error(
+      `${what} has tables that are not of Pillarbox. Set another database, or an empty schema for the user; nothing was changed.`,
+    )
+  const version = await connection.query('SELECT version FROM schema_version')
+  return (version.rows[0] as { version: number } | undefined)?.version ?? 0
+}
+
+/** True once a box was opened on it; a first start that was interrupted leaves an unused one. */
+async function isUsed(connection: Connection): Promise<boolean> {
+  const { rows } = await connection.query('SELECT 1 FROM box WHERE master_key_name IS NOT NULL')
+  return rows.length > 0
+}
+
+async function run(connection: Connection, what: string, from: number, path: string, after = ''): Promise<void> {
+  try {
+    await connection.query('BEGIN')
+    await connection.query(readFileSync(path, 'utf8'))
+    if (after !== '') await connection.query(after)
+    await connection.query('COMMIT')
+  } catch (error) {
+    await connection.query('ROLLBACK').catch(() => {})
+    throw new Error(`${what} stays at version ${from}: the migration ${path} failed (${(error as Error).message}).`, {
+      cause: error,
+    })
+  }
+}
+
+/** The paths of `migrations/0061_name.sql`, … in order: those after the baseline. */
+function migrations(folder: string): string[] {
+  const names = readdirSync(`${folder}migrations`)
+    .filter((name) => /^\d{4}_\w+\.sql$/.test(name))
+    .toSorted()
+  const misnumbered = names.find((name, index) => Number(name.slice(0, 4)) !== baseline + index + 1)
+  if (misnumbered !== undefined) throw new Error(`The migration ${misnumbered} is not numbered in order.`)
+  return names.map((name) => `${folder}migrations/${name}`)
+}
+
+function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

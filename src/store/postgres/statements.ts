@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import { lruMap } from '../../core/memory.ts'
+import type { Sql, Value } from '../database.ts'
+import { parameters } from '../parameters.ts'
+import { parameter } from './values.ts'
+
+/** A statement as the driver takes it: prepared under its name once for each connection. */
+export interface Statement {
+  name: string
+  text: string
+  values: unknown[]
+}
+
+interface Numbered {
+  name: string
+  text: string
+  writes: boolean
+}
+
+/** The statements of this process, by their text for both engines. */
+const kept = lruMap<Numbered>(1000)
+
+export function statement(query: Sql): Statement & { writes: boolean } {
+  return statementOf(query.sql, parameters(query))
+}
+
+export function statementOf(text: string, values: readonly Value[]): Statement & { writes: boolean } {
+  let numbered = kept.get(text)
+  if (!numbered) kept.set(text, (numbered = number(text)))
+  return { ...numbered, values: values.map(parameter) }
+}
+
+/** Numbers the parameters: `?` becomes `$1`, except in literals and quoted names. */
+function number(text: string): Numbered {
+  let count = 0
+  let quote = ''
+  const withNumbers = text.replaceAll(/['"?]/g, (sign) => {
+    if (sign === '?') return quote === '' ? `$${(count += 1)}` : sign
+    // a doubled quote ends the text and begins it again
+    if (quote === '') quote = sign
+    else if (quote === sign) quote = ''
+    return sign
+  })
+  const name = createHash('sha256').update(text).digest('base64url').slice(0, 24)
+  return { name, text: withNumbers, writes: !/^\s*SELECT\b/i.test(text) }
+}

@@ -1,0 +1,81 @@
+import type { Sql, Transaction } from '../database.ts'
+import type { Connection } from './connections.ts'
+import { driverFault } from './failures.ts'
+import { type Statement, statement } from './statements.ts'
+
+/** A transaction of one connection; it throws once its work has ended. */
+export class PostgresTransaction implements Transaction {
+  readonly engine = 'postgres'
+  readonly listeners: (() => void)[] = []
+  /** Called when no statement runs any more, and when one runs again. */
+  whenIdle: (idle: boolean) => void = () => {}
+  readonly #connection: Connection
+  #running = 0
+  #open = true
+  #writes = 0
+  #failure: { error: unknown } | undefined
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  get open(): boolean {
+    return this.#open
+  }
+
+  get writes(): number {
+    return this.#writes
+  }
+
+  /** The first error of a statement, after which the server takes no other, even when the work caught it. */
+  get failure(): { error: unknown } | undefined {
+    return this.#failure
+  }
+
+  async all<Row>(query: Sql): Promise<Row[]> {
+    return (await this.#step(query)).rows as Row[]
+  }
+
+  async get<Row>(query: Sql): Promise<Row | undefined> {
+    return (await this.#step(query)).rows[0] as Row | undefined
+  }
+
+  async run(query: Sql): Promise<{ changes: number }> {
+    return { changes: (await this.#step(query)).rowCount ?? 0 }
+  }
+
+  afterCommit(listener: () => void): void {
+    this.#mustBeOpen()
+    this.listeners.push(listener)
+  }
+
+  end(): void {
+    this.#open = false
+  }
+
+  async #step(query: Sql): Promise<{ rows: unknown[]; rowCount: number | null }> {
+    this.#mustBeOpen()
+    const { writes, ...prepared } = statement(query)
+    if (writes) this.#writes += 1
+    return await this.#answered(prepared)
+  }
+
+  async #answered(prepared: Statement): Promise<{ rows: unknown[]; rowCount: number | null }> {
+    this.#running += 1
+    this.whenIdle(false)
+    try {
+      return await this.#connection.query(prepared)
+    } catch (error) {
+      const fault = driverFault(error)
+      this.#failure ??= { error }
+      throw fault
+    } finally {
+      this.#running -= 1
+      if (this.#running === 0) this.whenIdle(true)
+    }
+  }
+
+  #mustBeOpen(): void {
+    if (!this.#open) throw new Error('A transaction was used after its work had ended.')
+  }
+}

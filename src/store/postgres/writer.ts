@@ -1,0 +1,194 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Transaction } from '../database.ts'
+import { stuck } from '../faults.ts'
+import type { CommitWatch } from '../metrics.ts'
+import { Held, locked } from './box-lock.ts'
+import { type Connection, connect } from './connections.ts'
+import { asFault, busy, driverFault, isConflict, isLost, unavailable, unsure } from './failures.ts'
+import { PostgresTransaction } from './transaction.ts'
+import type { PostgresTarget } from '../../config/database/postgres-url.ts'
+
+/** Runs of one transaction before it is given up: each one after the first follows a conflict, or a connection that was lost before COMMIT. */
+const maxRuns = 20
+
+/** Milliseconds after which a statement without an answer is given up. */
+const statementTimeout = 120_000
+
+export interface WriterOptions {
+  /** Milliseconds without a statement after which work is aborted. */
+  timeout: number
+  /** Runs all work twice. */
+  twice: boolean
+  /** Refuses to write where another process holds the same schema. */
+  alone: boolean
+  watch: CommitWatch | undefined
+}
+
+/** What a transaction returned, with its listeners. */
+interface Committed {
+  value: unknown
+  listeners: readonly (() => void)[]
+}
+
+type Work = (tx: Transaction) => Promise<unknown>
+
+/** One connection that writes, a transaction at a time. It is made when it is needed, and again after it was lost. */
+export class Writer {
+  readonly #target: PostgresTarget
+  readonly #options: WriterOptions
+  readonly #inside: AsyncLocalStorage<PostgresTransaction>
+  #connection: Connection | undefined
+
+  constructor(target: PostgresTarget, options: WriterOptions, inside: AsyncLocalStorage<PostgresTransaction>) {
+    this.#target = target
+    this.#options = options
+    this.#inside = inside
+  }
+
+  /**
+   * Runs the work in a transaction of its own, again after a conflict with others. Throws Fault `storage_unsure` when COMMIT has no answer: what
+   * may be stored is never run again.
+   */
+  async commit(work: Work): Promise<Committed> {
+    if (this.#options.twice) await this.#rehearse(work)
+    for (let run = 1; ; run += 1) {
+      try {
+        return await this.#once(work)
+      } catch (error) {
+        if (!(error instanceof Again)) throw asFault(error)
+        if (run === maxRuns || (error.lost && run > 1)) throw error.lost ? unavailable(error.cause) : busy(error.cause)
+        if (!error.lost) await sleep(Math.random() * Math.min(2 ** run, 64))
+      }
+    }
+  }
+
+  /** Makes the connection, with the lock of the box. */
+  async connect(): Promise<Connection> {
+    if (this.#connection) return this.#connection
+    const session = {
+      default_transaction_isolation: 'serializable',
+      idle_in_transaction_session_timeout: '30000',
+      // the lock of a connection that was cut is free before long
+      tcp_keepalives_idle: '10',
+      tcp_keepalives_interval: '5',
+      tcp_keepalives_count: '3',
+    }
+    const connection = await connect(this.#target, { timeout: statementTimeout, session })
+    connection.on('end', () => this.#forget(connection))
+    if (this.#options.alone && !(await locked(connection))) {
+      await connection.end()
+      throw new Held(this.#target)
+    }
+    return (this.#connection = connection)
+  }
+
+  async close(): Promise<void> {
+    const connection = this.#connection
+    this.#connection = undefined
+    await connection?.end().catch(() => {})
+  }
+
+  async #once(work: Work): Promise<Committed> {
+    const connection = await this.connect().catch((error: unknown) => {
+      throw error instanceof Held ? unavailable(error) : driverFault(error)
+    })
+    const began = performance.now()
+    const tx = await this.#begin(connection)
+    let value: unknown
+    try {
+      value = await this.#run(tx, work)
+      if (tx.failure) throw tx.failure.error
+    } catch (error) {
+      tx.end()
+      await this.#rollBack(connection)
+      throw again(tx.failure?.error) ?? error
+    }
+    tx.end()
+    await this.#finish(connection, tx, began)
+    return { value, listeners: tx.listeners }
+  }
+
+  async #begin(connection: Connection): Promise<PostgresTransaction> {
+    try {
+      await connection.query('BEGIN')
+      return new PostgresTransaction(connection)
+    } catch (error) {
+      this.#drop(connection)
+      throw again(error) ?? error
+    }
+  }
+
+  /** Rejects when the work leaves the connection idle for too long. */
+  #run(tx: PostgresTransaction, work: Work): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+    const { timeout } = this.#options
+    let timer: NodeJS.Timeout | undefined
+    tx.whenIdle = (idle) => {
+      clearTimeout(timer)
+      if (idle) timer = setTimeout(() => reject(stuck(timeout)), timeout)
+    }
+    tx.whenIdle(true)
+    this.#inside.run(tx, work, tx).then(resolve, reject)
+    return promise.finally(() => {
+      tx.whenIdle = () => {}
+      clearTimeout(timer)
+    })
+  }
+
+  async #finish(connection: Connection, tx: PostgresTransaction, began: number): Promise<void> {
+    const finished = performance.now()
+    try {
+      await connection.query('COMMIT')
+    } catch (error) {
+      this.#drop(connection)
+      const conflict = isConflict(error) ? again(error) : undefined
+      if (conflict) throw conflict
+      // without writes there is nothing that may be stored
+      throw tx.writes > 0 && isLost(error) ? unsure(error) : driverFault(error)
+    }
+    const now = performance.now()
+    if (tx.writes > 0) this.#options.watch?.committed((now - began) / 1000, (now - finished) / 1000, 1)
+  }
+
+  /** Runs the work and rolls it back, as after a conflict. */
+  async #rehearse(work: Work): Promise<void> {
+    const connection = await this.connect().catch(() => undefined)
+    if (!connection) return
+    const tx = await this.#begin(connection).catch(() => undefined)
+    if (!tx) return
+    // whether the work fails is decided by its second run
+    await this.#run(tx, work).catch(() => undefined)
+    tx.end()
+    await this.#rollBack(connection)
+  }
+
+  async #rollBack(connection: Connection): Promise<void> {
+    await connection.query('ROLLBACK').catch(() => this.#drop(connection))
+  }
+
+  #drop(connection: Connection): void {
+    this.#forget(connection)
+    void connection.end().catch(() => {})
+  }
+
+  #forget(connection: Connection): void {
+    if (this.#connection === connection) this.#connection = undefined
+  }
+}
+
+/** The transaction was rolled back and can run again: after a conflict, or because the connection was lost before COMMIT. */
+class Again extends Error {
+  readonly lost: boolean
+
+  constructor(cause: unknown, lost: boolean) {
+    super('The transaction can run again.', { cause })
+    this.lost = lost
+  }
+}
+
+function again(error: unknown): Again | undefined {
+  if (error === undefined) return undefined
+  if (isConflict(error)) return new Again(error, false)
+  return isLost(error) ? new Again(error, true) : undefined
+}

@@ -1,0 +1,61 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { once } from 'node:events'
+
+/** A way to a server that can be cut. */
+export interface CuttingProxy {
+  port: number
+  /** Cuts the connection that sends these bytes next: before they arrive, or when they have and before there is an answer. */
+  cutAt(bytes: string, when: 'before' | 'after'): void
+  /** Resolves when that connection was cut. */
+  cut(): Promise<void>
+  close(): Promise<void>
+}
+
+export async function cuttingProxy(port: number): Promise<CuttingProxy> {
+  let wanted: { bytes: string; when: 'before' | 'after'; done: () => void } | undefined
+  let cut = Promise.resolve()
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const upstream = connect(port, '127.0.0.1')
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        client.destroy()
+        upstream.destroy()
+      })
+    }
+    let mute = false
+    upstream.on('data', (bytes) => mute || client.write(bytes))
+    client.on('data', (bytes) => {
+      const { bytes: text, when, done } = wanted ?? {}
+      if (text === undefined || !bytes.includes(text)) {
+        upstream.write(bytes)
+        return
+      }
+      wanted = undefined
+      mute = true
+      if (when === 'after') upstream.write(bytes)
+      // the server has time to act on it, and nobody hears of it
+      setTimeout(() => {
+        client.destroy()
+        done?.()
+      }, 200)
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    port: (server.address() as { port: number }).port,
+    cutAt(bytes, when) {
+      cut = new Promise((done) => (wanted = { bytes, when, done }))
+    },
+    cut: () => cut,
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}

@@ -1,0 +1,53 @@
+/** Tests that are left out on PostgreSQL (`npm run test:postgres`): of one file or folder, all or those with these names. */
+interface LeftOut {
+  file: string
+  tests?: readonly RegExp[]
+}
+
+/** By the reason: what only SQLite has, or what PostgreSQL does not have yet (docs/decisions/0034-postgresql.md). */
+const reasons: Record<string, readonly LeftOut[]> = {
+  'It looks at the database file or its log, or for bytes on the disk, which a server has elsewhere.': [
+    { file: 'test/logins/api.test.ts', tests: [/^nothing of a login but/, /^what is deleted or replaced is gone/] },
+    { file: 'test/totp/api.test.ts', tests: [/^what is deleted is gone from the disk/, /^of many that come and go/] },
+    { file: 'test/accounts/sessions.test.ts', tests: [/^neither the cookie nor the password/] },
+    { file: 'test/cards/secrecy.test.ts', tests: [/^the encrypted data is in its row/, /^of cancelled cards/] },
+    { file: 'test/contract/secrets.test.ts' },
+    { file: 'test/webhooks/api.test.ts', tests: [/^secrets and headers do not lie open/] },
+    { file: 'test/webhooks/purged.test.ts' },
+    { file: 'test/mail/deletion.test.ts', tests: [/^a purged message is gone/] },
+    {
+      file: 'test/keys/former.test.ts',
+      tests: [/^who has the former key/, /^nor after a rotation/, /^where the file cannot be/],
+    },
+    { file: 'test/ops/retention/age.test.ts', tests: [/^room that deleted mail took/] },
+  ],
+  'It watches the engine of SQLite at work, or counts its reads.': [
+    { file: 'test/webhooks/api.test.ts', tests: [/^an event reads none of the webhooks/] },
+    { file: 'test/store/plans.test.ts', tests: [/^a box that held little/] },
+    { file: 'test/ops/transfer/bounds.test.ts', tests: [/^whether a message is there already/] },
+    { file: 'test/realtime/pressure.test.ts', tests: [/^1,000 waits ask the store/] },
+  ],
+  'It needs the speed of SQLite: on a slower one its rate limit recovers meanwhile.': [
+    { file: 'test/mcp/rate.test.ts', tests: [/^a tool costs as many calls/] },
+  ],
+  'Backup, restore and verify refuse on PostgreSQL.': [
+    { file: 'test/ops/backup/' },
+    { file: 'test/contract/', tests: [/^POST \/v1\/backups /] },
+    { file: 'test/clients/methods.test.ts', tests: [/^backups\.create/] },
+    { file: 'test/ops/retention/on-disk.test.ts', tests: [/^words of purged mail are in no backup/] },
+    { file: 'test/audit/command.test.ts', tests: [/^pillarbox audit verify/, /^a backup has the head/] },
+  ],
+}
+
+/** The files and folders of which all is left out. */
+export const filesToLeaveOut = Object.values(reasons)
+  .flat()
+  .flatMap(({ file, tests }) => (tests ? [] : file.endsWith('/') ? `${file}**` : file))
+
+/** Why a test is left out on PostgreSQL; undefined for those that run there. */
+export function reasonToLeaveOut(file: string, name: string): string | undefined {
+  const found = Object.entries(reasons).find(([, all]) =>
+    all.some((one) => file.startsWith(one.file) && (one.tests?.some((test) => test.test(name)) ?? true)),
+  )
+  return found?.[0]
+}
