@@ -21,6 +21,7 @@ const reasons: Record<string, readonly LeftOut[]> = {
     },
     { file: 'test/ops/retention/age.test.ts', tests: [/^room that deleted mail took/] },
   ],
+  'It opens sealed values beside the box by their `rowid`.': [{ file: 'test/logins/api.test.ts', tests: [/^is bounded/] }],
   'It watches the engine of SQLite at work, or counts its reads.': [
     { file: 'test/webhooks/api.test.ts', tests: [/^an event reads none of the webhooks/] },
     { file: 'test/store/plans.test.ts', tests: [/^a box that held little/] },
