@@ -4,6 +4,7 @@ import { failingDisks } from './failing-disks.ts'
 import { kills } from './kills.ts'
 import { mail } from './mail.ts'
 import { powerCuts } from './power-cuts.ts'
+import { smtp } from './smtp.ts'
 
 /** In the order in which they run. */
-export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, budgets]
+export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, smtp, budgets]
