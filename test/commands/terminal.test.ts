@@ -1,5 +1,7 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { appliance } from '../support/appliance.ts'
+import { openStore } from '../support/open-store.ts'
 import { pillarbox } from '../support/pillarbox.ts'
 import { says, WebhookSink } from '../support/webhook-sink.ts'
 
@@ -18,10 +20,11 @@ test(
     const sink = await WebhookSink.start()
     sink.behaviour = says(500, { 'content-type': 'text/plain; charset=utf-8' }, `\u009b31m\u0085${hostile}`)
     await box.call('POST', '/v1/webhooks', { url: sink.url, events: ['*'] })
-    const { status, body: key } = await box.call('POST', '/v1/api-keys', { label: hostile })
-    expect(status).toBe(201)
-    const name = 'Eve\u202e'
-    await box.call('POST', '/v1/accounts', { name, email: 'eve@sender.test', password: 'a long and quiet evening' })
+    const { body: key } = await box.call('POST', '/v1/api-keys', {})
+    // a label from before such were refused
+    const database = openStore(join(box.directory, 'data', 'pillarbox.db'))
+    database.prepare('UPDATE api_keys SET label = ? WHERE id = ?').run(hostile, key.id)
+    database.close()
     // the doctor shows the last answer once five have failed
     for (let turn = 0; turn < 5; turn += 1) await box.call('POST', '/v1/identities', {})
     await sink.until(5)
@@ -35,12 +38,8 @@ test(
     expect(refused.errors).toContain(String.raw`The account has no key \u{9b}${visible}.`)
     const doctor = await pillarbox(box, ['doctor'])
     expect(doctor.output).toContain(visible)
-    const rest = [
-      ['account', 'list', '--json'],
-      ['doctor', '--json'],
-    ]
-    const others = await Promise.all(rest.map((words) => pillarbox(box, words)))
-    for (const { output, errors } of [keys, asJson, refused, doctor, ...others]) {
+    const doctorAsJson = await pillarbox(box, ['doctor', '--json'])
+    for (const { output, errors } of [keys, asJson, refused, doctor, doctorAsJson]) {
       expect(unseen.exec(`${output}${errors}`)).toBeNull()
     }
   },

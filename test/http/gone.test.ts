@@ -225,8 +225,8 @@ test('a large body that is refused is not in memory while its client sends the r
     collect(true)
     return Math.round(process.memoryUsage().arrayBuffers / mebibyte)
   }
-  const before = held()
   const body = bodyOf('free', 20 * mebibyte)
+  const before = held()
   const sockets = [
     await begin(box, body, 17 * mebibyte),
     await begin(box, body, 17 * mebibyte),

@@ -17,7 +17,7 @@ const large = 1024 * 1024
 /** Bytes of messages in memory: servers choose how long they take to read them, so that one account must not hold up the mail of others. */
 const limits = {
   memory: {
-    all: 128 * 1024 * 1024,
+    all: 96 * 1024 * 1024,
     one: 64 * 1024 * 1024,
     own: 1024 * 1024,
     pooled: true,
