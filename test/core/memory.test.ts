@@ -10,11 +10,14 @@ test('a buffer that is released leaves others of its memory alone, were it all o
   expect(memory.length).toBe(0)
 })
 
+function held(): number {
+  return process.memoryUsage().arrayBuffers
+}
+
 test('what is dropped after the last large work is collected a little later', async () => {
   const { bytes } = largeProcess
   onTestFinished(() => void (largeProcess.bytes = bytes))
   largeProcess.bytes = 0
-  const held = (): number => process.memoryUsage().arrayBuffers
   // another test of this process may have collected just now
   await sleep(300)
   collect(true)
