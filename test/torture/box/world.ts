@@ -57,6 +57,8 @@ export class RunningBox {
       return { status: response.status, body: text === '' ? {} : (JSON.parse(text) as Answered) }
     } catch (error) {
       if (error instanceof TypeError) return undefined
+      if ((error as Error).name === 'TimeoutError')
+        throw new Error(`${method} ${path} was not answered within 60 s.`, { cause: error })
       throw error
     }
   }

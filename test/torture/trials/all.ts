@@ -1,5 +1,6 @@
 import type { Trial } from '../trial.ts'
 import { budgets } from './budgets.ts'
+import { clocks } from './clocks.ts'
 import { failingDisks } from './failing-disks.ts'
 import { kills } from './kills.ts'
 import { mail } from './mail.ts'
@@ -7,4 +8,4 @@ import { powerCuts } from './power-cuts.ts'
 import { smtp } from './smtp.ts'
 
 /** In the order in which they run. */
-export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, smtp, budgets]
+export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, smtp, budgets, clocks]
