@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { type Logger, schedule, type ScheduledTask } from 'node-cron'
+import { createTask } from 'node-cron'
 import type { Clock } from './clock.ts'
 import type { Log } from './log.ts'
 import type { Counter, Gauge, Metrics } from './metrics.ts'
@@ -17,10 +17,13 @@ export interface ScheduleTest {
   idle?: boolean
 }
 
+/** Milliseconds after which the time of day is looked at again: it may have jumped back. */
+const longest = 30_000
+
 /** The scheduled jobs of the box. Runs of one job do not overlap. A failed run is logged and does not prevent the next one. */
 export class Schedule {
   readonly #log: Log
-  readonly #tasks: ScheduledTask[] = []
+  readonly #timers = new Map<string, NodeJS.Timeout>()
   readonly #running = new Set<Promise<void>>()
   readonly #stopping = new AbortController()
   readonly #clock: Clock
@@ -53,17 +56,36 @@ export class Schedule {
   }
 
   add(job: CronJob): void {
-    const run = (): Promise<void> => {
-      const running = this.#run(job).finally(() => this.#running.delete(running))
-      this.#running.add(running)
-      return running
-    }
     this.#runs.labels(job.name, 'done').inc(0)
     this.#runs.labels(job.name, 'failed').inc(0)
     this.#lastSuccess.set(job.name, this.#now())
     if (this.#idle) return
-    const logger = jobLog(this.#log.child({ job: job.name }))
-    this.#tasks.push(schedule(job.schedule, run, { name: job.name, timezone: 'UTC', noOverlap: true, logger }))
+    // the library tells when; by its own timers it would go through all that was missed, on the main thread, when the clock jumps forward by years
+    const task = createTask(job.schedule, () => undefined, { timezone: 'UTC' })
+    this.#plan(job, () => task.getNextRuns(1)[0]!.getTime())
+  }
+
+  /** Runs a job whenever it is due; once if it was due several times since. */
+  #plan(job: CronJob, next: () => number): void {
+    let running: Promise<void> | undefined
+    let due = next()
+    const wake = (): void => {
+      if (Date.now() >= due && running) this.#log.warn({ job: job.name }, 'scheduled job was still running')
+      else if (Date.now() >= due) {
+        running = this.#run(job).finally(() => {
+          this.#running.delete(running!)
+          running = undefined
+        })
+        this.#running.add(running)
+      }
+      // from now on, whichever way the clock has jumped
+      due = next()
+      sleepOn()
+    }
+    const sleepOn = (): void => {
+      this.#timers.set(job.name, setTimeout(wake, Math.min(Math.max(due - Date.now(), 1), longest)))
+    }
+    sleepOn()
   }
 
   async #run(job: CronJob): Promise<void> {
@@ -87,18 +109,8 @@ export class Schedule {
   /** Starts no more runs; resolves when the current ones are done. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    for (const task of this.#tasks.splice(0)) await task.destroy()
+    for (const timer of this.#timers.values()) clearTimeout(timer)
     await Promise.all(this.#running)
-  }
-}
-
-/** Passes on messages of the library (a missed or overlapping run), which would otherwise go to standard output. */
-function jobLog(log: Log): Logger {
-  return {
-    info: (message) => log.info({ remark: message }, 'message of the scheduler'),
-    warn: (message) => log.warn({ remark: message }, 'scheduled job ran late, or was still running'),
-    error: (message, error) => log.error({ err: error ?? message }, 'scheduler failed'),
-    debug: (message) => log.debug({ err: message }, 'schedule'),
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
 import { Schedule } from '../../src/core/cron.ts'
 import { createLog } from '../../src/core/log.ts'
@@ -70,4 +70,20 @@ it('refuses a schedule that is none', () => {
   expect(() => schedule().schedule.add({ name: 'odd', schedule: 'now and then', run: async () => {} })).toThrow(
     'expected 5 or 6 fields',
   )
+})
+
+it('runs a job once after the clock has jumped, and goes on by the new time of day', async () => {
+  vi.useFakeTimers({ now: Date.parse('2026-11-20T10:00:00.500Z') })
+  onTestFinished(() => void vi.useRealTimers())
+  const { schedule: jobs, lines } = schedule()
+  const runs: string[] = []
+  jobs.add({ name: 'seconds', schedule: '* * * * * *', run: async () => void runs.push(new Date().toISOString()) })
+  // each missed second would be a step of the main thread
+  vi.setSystemTime(Date.parse('2036-11-20T10:00:00.500Z'))
+  await vi.advanceTimersByTimeAsync(1500)
+  expect(runs).toEqual(['2036-11-20T10:00:01.000Z', '2036-11-20T10:00:02.000Z'])
+  vi.setSystemTime(Date.parse('2026-11-20T10:00:00.500Z'))
+  await vi.advanceTimersByTimeAsync(1500)
+  expect(runs.slice(2)).toEqual(['2026-11-20T10:00:02.000Z'])
+  expect(lines()).toEqual([])
 })
