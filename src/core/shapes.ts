@@ -10,20 +10,23 @@ export const Json: z.ZodType<z.core.util.JSONType> = z
   .lazy(() => z.union([z.string(), z.number(), z.boolean(), z.null(), z.array(Json), z.record(z.string(), Json)]))
   .meta({ id: 'Json', description: 'any JSON' })
 
+// line breaks could end a header field, and bidirectional controls could disguise a name
 const control = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
 
 /** What shows as something: neither a space nor an invisible character. */
 const visible = /[^\p{C}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}]/u
 
-/** Text on one line that can be seen and reads in its own order, of at most so many characters. */
+/** Text on one line that can be seen and reads in its own order, of at most so many characters (not UTF-16 code units). */
 export function Line(longest: number) {
   return z
     .string()
     .trim()
     .min(1, { error: 'must not be empty' })
-    .max(longest, { error: `must have at most ${longest} characters` })
-    .refine((text) => !control.test(text), { error: 'must be on one line, without direction controls' })
-    .refine((text) => text === '' || visible.test(text), { error: 'must have a visible character' })
+    .refine((text) => text.length <= 2 * longest && Array.from(text).length <= longest, {
+      error: `must have at most ${longest} characters`,
+    })
+    .refine((text) => text === '' || (!control.test(text) && visible.test(text)), { error: 'must be visible text on one line' })
+    .meta({ maxLength: longest })
 }
 
 /** A point in time as callers may write it: with any offset, stored as UTC; a date alone is its midnight in UTC. */

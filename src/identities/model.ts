@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { scopes } from '../core/scopes.ts'
-import { Country, Id, Json, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Country, Id, Json, Line, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 const bytes = 16 * 1024
@@ -10,19 +10,8 @@ export const Metadata = z
   .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= bytes, { error: 'must be at most 16 KiB as JSON' })
   .meta({ description: 'free-form, at most 16 KiB' })
 
-// Line breaks could end a header field, and bidirectional control characters could disguise a name.
-const unprintable = /[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u
-
-/** A display name: one visible line. */
-export const Name = z
-  .string()
-  .trim()
-  .min(1)
-  // counts characters, not UTF-16 code units
-  .refine((text) => Array.from(text).length <= 128, { error: 'must have at most 128 characters' })
-  .refine((text) => !unprintable.test(text) && /[^\p{C}\p{Z}\p{M}]/u.test(text), {
-    error: 'must be visible text on one line',
-  })
+/** A display name. */
+export const Name = Line(128)
 const DateOfBirth = z.iso
   .date({ error: 'must be a date such as 1990-04-17' })
   .refine((text) => text <= new Date().toISOString().slice(0, 10), {

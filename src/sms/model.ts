@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Scope } from '../core/scopes.ts'
-import { Country, Flag, HoldState, Id, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
+import { Country, Flag, HoldState, Id, Line, Paging, Timestamp, TimestampInput } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 export const SmsStatus = z.enum(['received', 'held', 'queued', 'sent', 'delivered', 'failed', 'unknown'])
@@ -97,7 +97,7 @@ export const PhoneInput = z.strictObject({ country: Country.optional() }).meta({
 /** A message injected into the loopback provider. */
 export const InjectedSms = z
   .strictObject({
-    from: z.string().regex(/^[^\p{Cc}]{1,64}$/u, { error: 'must have 1 to 64 printable characters' }),
+    from: Line(64),
     to: E164,
     body: Body,
     media: z

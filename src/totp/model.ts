@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { Count, Id, Timestamp } from '../core/shapes.ts'
+import { Count, Id, Line, Timestamp } from '../core/shapes.ts'
 import { eventType } from '../events/model.ts'
 
 const algorithms = ['SHA1', 'SHA256', 'SHA512'] as const
@@ -17,17 +17,8 @@ export const Period = z.int(seconds).min(15, seconds).max(120, seconds)
 const digits = { error: 'must be 6, 7 or 8' }
 export const Digits = z.int(digits).min(6, digits).max(8, digits)
 
-const Words = z
-  .string()
-  .trim()
-  .min(1, { error: 'must not be empty' })
-  .refine((text) => Array.from(text).length <= 128, { error: 'must have at most 128 characters' })
-  .refine((text) => !/[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/u.test(text) && /[^\p{C}\p{Z}\p{M}]/u.test(text), {
-    error: 'must be visible text on one line',
-  })
-
-export const ServiceName = Words
-export const AccountName = Words
+export const ServiceName = Line(128)
+export const AccountName = Line(128)
 
 /** A one-time password of a service, without its secret. */
 export const TotpEntry = z

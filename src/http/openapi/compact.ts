@@ -145,7 +145,7 @@ function simplifiedBelow(key: string, value: Json, closed: boolean): Json {
 
 /** A pattern in what ECMAScript, Python and Java have in common: without classes of Unicode. */
 function readable(pattern: string): string {
-  return pattern.replaceAll('\\P{Cc}', '[^\\x00-\\x1f\\x7f-\\x9f]').replaceAll('\\p{Cc}', '\\x00-\\x1f\\x7f-\\x9f')
+  return pattern.replaceAll('\\p{Cc}', '\\x00-\\x1f\\x7f-\\x9f')
 }
 
 /** False for a keyword that says nothing. */
