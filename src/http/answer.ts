@@ -122,10 +122,10 @@ function isDownload(value: unknown): value is Download {
 }
 
 /**
- * Bytes of responses that clients have not read yet. Above `one` (two of the largest), of one account or, without a key, one network, no further
- * response is made. Above `all` connections are closed.
+ * Bytes of responses that clients have not read yet: two of the largest. Above, of one account or, without a key, one network, no further response is
+ * made; of all together, connections are closed while all kinds of memory are too much.
  */
-const maxUnread = { one: 48 * 1024 * 1024, all: 112 * 1024 * 1024 }
+const maxUnread = 48 * 1024 * 1024
 
 interface Unread {
   bytes: number
@@ -140,10 +140,10 @@ export class UnreadAnswers {
   /** Throws Fault rate_limited, code `too_much_unread`, when the limit of the holder is reached. */
   require(holder: string): void {
     const held = this.#holders.get(holder)?.bytes ?? 0
-    if (held <= maxUnread.one && (held === 0 || memoryPool.hasRoom(holder, 0))) return
+    if (held <= maxUnread && (held === 0 || memoryPool.hasRoom(holder, 0))) return
     throw new Fault(
       'rate_limited',
-      `Too many bytes of responses have not been read by this account, of at most ${maxUnread.one}. Read them, or close their connections, then retry.`,
+      `Too many bytes of responses have not been read by this account, of at most ${maxUnread}. Read them, or close their connections, then retry.`,
       { code: 'too_much_unread', retryAfter: 1 },
     )
   }
@@ -160,7 +160,7 @@ export class UnreadAnswers {
     held.bytes += bytes
     this.#all += bytes
     memoryPool.add(holder, bytes)
-    while (this.#all > maxUnread.all || (memoryPool.isOver && this.#all > maxUnread.one)) this.#disconnectLargest()
+    while (memoryPool.isOver && this.#all > maxUnread) this.#disconnectLargest()
     return () => this.#release(holder, unread)
   }
 
