@@ -65,18 +65,21 @@ export class Schedule {
     this.#plan(job, () => task.getNextRuns(1)[0]!.getTime())
   }
 
-  /** Runs a job whenever it is due; once if it was due several times since. */
+  /** Runs a job whenever it is due, by the clock of the system; once if it was due several times since. */
   #plan(job: CronJob, next: () => number): void {
     let running: Promise<void> | undefined
     let due = next()
+    const begin = (): void => {
+      running = this.#run(job).finally(() => {
+        this.#running.delete(running!)
+        running = undefined
+      })
+      this.#running.add(running)
+    }
     const wake = (): void => {
-      if (Date.now() >= due && running) this.#log.warn({ job: job.name }, 'scheduled job was still running')
-      else if (Date.now() >= due) {
-        running = this.#run(job).finally(() => {
-          this.#running.delete(running!)
-          running = undefined
-        })
-        this.#running.add(running)
+      if (Date.now() >= due) {
+        if (running) this.#log.warn({ job: job.name }, 'scheduled job was still running')
+        else begin()
       }
       // from now on, whichever way the clock has jumped
       due = next()

@@ -140,6 +140,14 @@ const rule: FormatCallback = (_element, _walk, builder) => {
   builder.closeBlock({ trailingLineBreaks: 2 })
 }
 
+const orderedList = limitedNesting('orderedList')
+
+/** A list begins with a number that a page would show: `sanitize.ts` keeps no other. */
+const numbers: FormatCallback = (element, walk, builder, format) => {
+  if (!/^\d{1,4}$/.test(element.attribs['start'] ?? '')) delete element.attribs['start']
+  orderedList(element, walk, builder, format)
+}
+
 /** Struck out as on a page. */
 const struck: FormatCallback = (element, walk, builder) => {
   const isEmpty = visibleText(element).trim() === ''
@@ -175,7 +183,7 @@ const options: HtmlToTextOptions = {
     markdownRow: row,
     markdownRule: rule,
     markdownBullets: limitedNesting('unorderedList'),
-    markdownNumbers: (element, ...rest) => numbers(element)(element, ...rest),
+    markdownNumbers: numbers,
     markdownStruck: struck,
     markdownQuotation: limitedNesting('blockquote'),
   },
@@ -219,12 +227,6 @@ function countAround(element: DomNode, names: ReadonlySet<string>): number {
   let count = 0
   for (let node = element.parent; node; node = node.parent) if (names.has(node.name ?? '')) count += 1
   return count
-}
-
-/** A list begins with a number that a page would show: `sanitize.ts` keeps no other. */
-function numbers(element: DomNode): FormatCallback {
-  if (!/^\d{1,4}$/.test(element.attribs['start'] ?? '')) delete element.attribs['start']
-  return limitedNesting('orderedList')
 }
 
 /** The library's formatter of this name, up to the maximum nesting of such elements. */

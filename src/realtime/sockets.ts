@@ -133,8 +133,10 @@ export class Sockets {
   async identityChanged(id: string): Promise<void> {
     this.#access.changed(id)
     // every change of an identity comes here, and most sockets are of others
-    const guests = [...this.#guests.values()].filter(({ grants }) => [...grants].some(({ identity_id }) => identity_id === id))
-    await this.#renew(guests, ({ identity_id }) => identity_id === id)
+    const concerned = new Set<ManagedSession>()
+    for (const guest of this.#guests.values())
+      for (const { identity_id } of guest.grants) if (identity_id === id) concerned.add(guest)
+    await this.#renew([...concerned], ({ identity_id }) => identity_id === id)
   }
 
   /** Re-checks all grants. */
