@@ -1,7 +1,6 @@
-import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { compilePreload } from '../disk/preload.ts'
 
 /** The time of day of a box that runs with `env`. */
 export class ShiftedClock {
@@ -11,9 +10,7 @@ export class ShiftedClock {
 
   /** Compiles clock.c into this directory. */
   constructor(directory: string) {
-    const library = join(directory, 'clock.so')
-    const source = fileURLToPath(new URL('clock.c', import.meta.url))
-    execFileSync('cc', ['-shared', '-fPIC', '-O2', '-Wall', '-Werror', '-o', library, source, '-ldl', '-lpthread'])
+    const library = compilePreload(directory, new URL('clock.c', import.meta.url))
     const file = join(directory, 'offset')
     writeFileSync(file, Buffer.alloc(8))
     this.#handle = openSync(file, 'r+')

@@ -18,11 +18,10 @@ export function noPreload(): string | undefined {
   }
 }
 
-/** Compiles disk.c; answers the library. */
-export function compilePreload(directory: string): string {
-  const library = join(directory, 'disk.so')
-  const source = fileURLToPath(new URL('disk.c', import.meta.url))
-  execFileSync('cc', ['-shared', '-fPIC', '-O2', '-Wall', '-Werror', '-o', library, source, '-ldl', '-lpthread'])
+/** Compiles a library that is preloaded; answers its path. */
+export function compilePreload(directory: string, source = new URL('disk.c', import.meta.url)): string {
+  const library = join(directory, 'preload.so')
+  execFileSync('cc', ['-shared', '-fPIC', '-O2', '-Wall', '-Werror', '-o', library, fileURLToPath(source), '-ldl', '-lpthread'])
   return library
 }
 
