@@ -80,14 +80,10 @@ test('a database that is not there, refuses the password, or is of another kind 
   }
 })
 
-test('a server of another locale is refused: texts would be in another order', async (context) => {
+test('a server of another locale is refused: texts would be in another order', async () => {
   const at = postgres!
-  const [locale] = await at.run(
-    'postgres',
-    "SELECT collname FROM pg_collation WHERE collname ~ '^(en_US|de_DE|C)\\.(utf8|UTF-8)$' AND collname !~ '^C'",
-  )
-  if (!locale) context.skip('The system has no other locale.')
-  await emptyDatabase(at, 'locale', `ENCODING 'UTF8' LOCALE '${String(locale!['collname'])}'`)
+  // of the server's own library, whatever locales the system has
+  await emptyDatabase(at, 'locale', "ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'")
   await expect(open(at.url('locale'))).rejects.toThrow(/does not compare texts byte by byte/)
 })
 
