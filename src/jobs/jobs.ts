@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Keys } from '../accounts/keys.ts'
 import { type Clock, day, iso } from '../core/clock.ts'
 import { isOfLiving } from '../identities/row.ts'
@@ -43,19 +44,23 @@ interface Running {
 /** Presents the stored result of a job to a caller who may see it. */
 type Present = (caller: Caller, id: string, result: Result) => Result
 
-type End = { status: 'done'; result: string } | { status: 'failed'; error: string; code: string | null } | { status: 'cancelled' }
+/** What becomes of the row of a job when it ends. */
+type End = Pick<JobRow, 'done' | 'total' | 'unit' | 'status' | 'result' | 'error' | 'error_code' | 'finished_at'>
 
 /** The error of a job that was interrupted and not cancelled. */
 const cutShort = {
-  stopped: { error: 'The box was stopped before the job finished.', code: 'stopped' },
+  stopped: { error: 'The box was stopped before the job finished.', error_code: 'stopped' },
   expired: {
     error: 'The key that started the job expired before it finished. Start it again with a key that lasts longer.',
-    code: 'key_expired',
+    error_code: 'key_expired',
   },
 }
 
 /** Between two writes of a job's progress, in milliseconds. */
 const pause = 1000
+
+/** Between two attempts to write how a job ended, in milliseconds. */
+const longestWait = 5000
 
 /** The most running jobs of the whole box; above `shared` an account may start one only if it has none running. */
 const maxRunning = { shared: 8, all: 64 }
@@ -71,9 +76,12 @@ export class Jobs {
   readonly #log: Log
   readonly #origins: Keys['origins'] | undefined
   readonly #running = new Map<string, Running>()
+  /** How jobs have ended whose rows still say that they run, because the disk was full. */
+  readonly #unwritten = new Map<string, End>()
   readonly #files: JobFiles
   readonly #endedBy = new Map<string, readonly Scope[]>()
   readonly #presents = new Map<string, Present>()
+  #stopping = false
 
   constructor(deps: { database: Database; clock: Clock; cursors: Cursors; log: Log; keys?: Pick<Keys, 'ends' | 'origins'> }) {
     this.#database = deps.database
@@ -267,6 +275,7 @@ export class Jobs {
 
   /** Aborts running jobs, and waits until they have ended. */
   async stop(): Promise<void> {
+    this.#stopping = true
     await Promise.all([...this.#running.keys()].map((id) => this.#abort(id, 'stopped')))
   }
 
@@ -297,33 +306,40 @@ export class Jobs {
   }
 
   async #run(running: Running, work: Work): Promise<void> {
-    const { row, stop } = running
-    const report: ReportProgress = (progress) => {
-      Object.assign(running.progress, progress)
+    const { row, stop, progress } = running
+    const report: ReportProgress = (changed) => {
+      Object.assign(progress, changed)
       if (running.until <= this.#clock.now()) stop.abort('expired')
       if (this.#clock.now() - running.written >= pause) void this.#write(running)
     }
+    const outcome = await work(report, stop.signal, row.id).then(
+      (result) => ({ status: 'done' as const, result: JSON.stringify(result) }),
+      (error: unknown) => this.#failed(running, error),
+    )
+    const end = { result: null, error: null, error_code: null, ...progress, ...outcome, finished_at: iso(this.#clock.now()) }
     try {
-      const end = await work(report, stop.signal, row.id).then(
-        (result): End => ({ status: 'done', result: JSON.stringify(result) }),
-        (error: unknown) => this.#failed(running, error),
-      )
-      await this.#end(running, end)
+      await this.#end(row, end)
     } catch (error) {
       this.#log.error({ job: row.id, err: error }, 'result of a job could not be written')
+      this.#unwritten.set(row.id, end)
+      void this.#endLater(row, end)
     } finally {
       this.#running.delete(row.id)
     }
   }
 
-  #failed({ row, stop }: Running, error: unknown): End {
+  #failed({ row, stop }: Running, error: unknown): Pick<End, 'status'> & Partial<End> {
     if (stop.signal.aborted) {
       const why = stop.signal.reason as 'cancelled' | keyof typeof cutShort
       return why === 'cancelled' ? { status: why } : { status: 'failed', ...cutShort[why] }
     }
-    if (error instanceof Fault) return { status: 'failed', error: error.message, code: error.code ?? error.type }
+    if (error instanceof Fault) return { status: 'failed', error: error.message, error_code: error.code ?? error.type }
     this.#log.error({ job: row.id, kind: row.kind, err: error }, 'job failed')
-    return { status: 'failed', error: `Internal error; see the log for the reason (job ${row.id}).`, code: 'internal_error' }
+    return {
+      status: 'failed',
+      error: `Internal error; see the log for the reason (job ${row.id}).`,
+      error_code: 'internal_error',
+    }
   }
 
   async #write(running: Running): Promise<void> {
@@ -337,18 +353,30 @@ export class Jobs {
     }
   }
 
-  async #end({ row, progress }: Running, end: End): Promise<void> {
-    const result = end.status === 'done' ? end.result : null
-    const [error, code] = end.status === 'failed' ? [end.error, end.code] : [null, null]
+  async #end(row: JobRow, end: End): Promise<void> {
     const gone = await this.#database.transaction(async (tx) => {
       await tx.run(
-        sql`UPDATE jobs SET ${columns(progress)}, status = ${end.status}, result = ${result}, error = ${error}, error_code = ${code},
-          finished_at = ${iso(this.#clock.now())} WHERE id = ${row.id}`,
+        sql`UPDATE jobs SET ${columns(end)}, status = ${end.status}, result = ${end.result}, error = ${end.error},
+          error_code = ${end.error_code}, finished_at = ${end.finished_at} WHERE id = ${row.id}`,
       )
       return deleteSurplus(tx, row.account_id)
     })
     await this.#removeFiles(gone)
     this.#log.info({ job: row.id, kind: row.kind, status: end.status }, 'job ended')
+  }
+
+  /** Writes how a job ended once the disk takes it; until then it is shown from memory. */
+  async #endLater(row: JobRow, end: End): Promise<void> {
+    for (let wait = 100; !this.#stopping; wait = Math.min(wait * 2, longestWait)) {
+      await sleep(wait, undefined, { ref: false })
+      try {
+        await this.#end(row, end)
+        this.#unwritten.delete(row.id)
+        return
+      } catch {
+        // said when it failed first
+      }
+    }
   }
 
   async #abort(id: string, why: 'cancelled' | 'stopped'): Promise<void> {
@@ -363,7 +391,7 @@ export class Jobs {
   }
 
   #shown(caller: Caller, row: JobRow): Job {
-    const job = toJob(row, this.#running.get(row.id)?.progress)
+    const job = toJob({ ...row, ...this.#unwritten.get(row.id) }, this.#running.get(row.id)?.progress)
     const present = this.#presents.get(job.kind)
     return present && job.result !== null ? { ...job, result: present(caller, job.id, job.result) } : job
   }

@@ -141,6 +141,22 @@ test('a job that fails says why: in its own words, or that the log knows', async
   expect(error!.message).not.toContain('/var/x')
 })
 
+test('a job whose end the disk does not take is shown as ended, makes way for the next, and is written later', async () => {
+  const { database, jobs } = await made()
+  const { work, end } = patient()
+  const { id } = await jobs.start(caller(), 'backup', work)
+  const full = vi.spyOn(database, 'transaction').mockRejectedValue(new Error('the disk is full'))
+  end.resolve({ bytes: 7 })
+  const ended = await over(jobs, id)
+  expect(ended).toMatchObject({ status: 'done', result: { bytes: 7 }, finished_at: expect.any(String) })
+  expect((await jobs.list(caller(), paging)).data).toEqual([ended])
+  expect(() => jobs.requireFree(caller(), 'backup')).not.toThrow()
+  const rows = () => database.all(sql`SELECT status, finished_at FROM jobs WHERE id = ${id}`)
+  expect(await rows()).toEqual([{ status: 'running', finished_at: null }])
+  full.mockRestore()
+  await vi.waitFor(async () => expect(await rows()).toEqual([{ status: 'done', finished_at: ended.finished_at }]), 10_000)
+})
+
 test('a job is cancelled by its id, and is as it was when it is over already', async () => {
   const { jobs } = await made()
   const { work } = patient()

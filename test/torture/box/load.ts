@@ -72,11 +72,12 @@ export class Load {
   async backup(box: RunningBox): Promise<void> {
     const job = await box.ask('POST', '/v1/backups')
     if (job === undefined || job.status >= 300) return
-    for (;;) {
+    for (const end = Date.now() + 60_000; Date.now() < end;) {
       const now = await box.ask('GET', `/v1/jobs/${job.body['id']}`)
       if (now?.body['status'] !== 'running') return
       await new Promise((resolve) => setTimeout(resolve, 50))
     }
+    throw new Error(`The backup ${job.body['id']} has been running for a minute.`)
   }
 
   /** Repeats what was not answered under the same idempotency keys: each is there once afterwards. */
