@@ -1,10 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
@@ -12,6 +10,7 @@ import type { Scope } from '../../src/core/scopes.ts'
 import { deliver, message } from '../support/appliance.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { freePort } from '../support/free-port.ts'
+import { operator } from '../support/operator.ts'
 import { type BoxProcess, startProcess } from '../support/process.ts'
 import { Attacker } from './attacker.ts'
 import type { Honest, Seen } from './honest-caller.ts'
@@ -250,22 +249,5 @@ class Scene {
       cursor = list.next_cursor
     }
     return [...missing].map((subject) => `${JSON.stringify(subject)} was accepted and is not in the list`)
-  }
-}
-
-/** Calls by the box's own socket: as the operator, for an account. Throws for a refusal. */
-function operator(socketPath: string, account?: string) {
-  return async (method: string, path: string, body?: unknown): Promise<Any> => {
-    const headers = {
-      Host: 'localhost',
-      ...(account === undefined ? {} : { 'Pillarbox-Account': account }),
-      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-    }
-    const call = request({ socketPath, method, path, headers, agent: false })
-    call.end(body === undefined ? undefined : JSON.stringify(body))
-    const [response] = (await once(call, 'response')) as [IncomingMessage]
-    const answer = (await json(response)) as Any
-    if (response.statusCode! >= 400) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
-    return answer
   }
 }

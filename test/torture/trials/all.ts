@@ -1,6 +1,7 @@
 import type { Trial } from '../trial.ts'
 import { budgets } from './budgets.ts'
 import { clocks } from './clocks.ts'
+import { crowds } from './crowds.ts'
 import { failingDisks } from './failing-disks.ts'
 import { kills } from './kills.ts'
 import { mail } from './mail.ts'
@@ -9,4 +10,4 @@ import { smtp } from './smtp.ts'
 import { soak } from './soak.ts'
 
 /** In the order in which they run. */
-export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, smtp, budgets, clocks, soak]
+export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, smtp, budgets, clocks, crowds, soak]
