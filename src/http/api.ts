@@ -329,9 +329,14 @@ export class Api {
     }
   }
 
-  /** Answers requests without a route: health checks, metrics and preflights. Refuses ambiguous requests. */
-  #withoutRoute({ req: request, state }: ApiContext): Promise<Answer> | Answer | undefined {
-    checkRequest(request)
+  /** Answers requests without a route: health checks, metrics and preflights. Refuses ambiguous requests, and closes their connections. */
+  #withoutRoute({ req: request, res: response, state }: ApiContext): Promise<Answer> | Answer | undefined {
+    try {
+      checkRequest(request)
+    } catch (error) {
+      response.shouldKeepAlive = false
+      throw error
+    }
     const { path, search } = readTarget(request.url ?? '')
     state.search = search
     const answer = answerProbe(path, request, { ...this.#deps, token: this.#settings.metrics_token })

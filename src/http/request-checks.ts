@@ -33,6 +33,13 @@ export function checkRequest(request: IncomingMessage): void {
       param: 'Transfer-Encoding',
     })
   }
+  // RFC 9112 6.1: in a request of HTTP/1.0 it is faulty, and a proxy of that version would see other requests
+  if (coding !== undefined && request.httpVersion === '1.0') {
+    throw new Fault('invalid_request', 'A request of HTTP/1.0 must have Content-Length, and no Transfer-Encoding.', {
+      code: 'malformed_request',
+      param: 'Transfer-Encoding',
+    })
+  }
   if (request.httpVersionMajor !== 1) {
     throw new Fault('invalid_request', 'The version of the request must be HTTP/1.1 or HTTP/1.0.', { code: 'malformed_request' })
   }

@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks'
+import { Fault } from '../core/fault.ts'
 import { FairQueue } from '../core/work/fair-queue.ts'
 import type { Value } from './database.ts'
 import { stopping, tooSlow } from './faults.ts'
@@ -30,6 +31,17 @@ interface WaitingRead extends Read {
   reject: (error: unknown) => void
 }
 
+const busy = 'The search waited too long for those of others. Try again later.'
+
+/** Of an account whose own reads are what it waited for. */
+function tooMany(): Fault {
+  return new Fault(
+    'rate_limited',
+    'The search waited too long for others of this account. Make fewer at once, and try again later.',
+    { code: 'too_many_waiting', retryAfter: 5 },
+  )
+}
+
 /** Number of readers. An account uses one at a time, so that a long read leaves the other to other accounts. */
 const count = 2
 
@@ -47,13 +59,13 @@ export class SlowReads {
     this.#free = [...this.#readers]
   }
 
+  /** Throws Fault `too_slow` after its deadline, or rate_limited, `too_many_waiting`, where it waited for others of its account until then. */
   read<Row>(read: Read): Promise<Row[]> {
     if (this.#stopped) return Promise.reject(stopping())
     const { account, deadline } = read
     return new Promise<Row[]>((resolve, reject) => {
       const late = (): void => {
-        if (this.#waiting.remove(account, waiting))
-          reject(tooSlow('The search waited too long for those before it. Try again later.'))
+        if (this.#waiting.remove(account, waiting)) reject(this.#reading.has(account) ? tooMany() : tooSlow(busy))
       }
       const timer = setTimeout(late, deadline)
       const until = performance.now() + deadline

@@ -133,7 +133,7 @@ const attacks: Attack[] = [
         const query = Array.from({ length: 16 }, (_, place) => `${'inhcpmbt'[(number + place) % 8]}*`).join(' ')
         return attacker.own('GET', `/emails/search?limit=100&query=${encodeURIComponent(query)}`)
       }),
-    answers: ['200', '400 invalid_value', '429 rate_limited', '500 too_slow'],
+    answers: ['200', '400 invalid_value', '429 rate_limited', '429 too_many_waiting', '500 too_slow'],
   },
   {
     name: 'searches of a thousand words and signs',

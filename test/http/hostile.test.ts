@@ -48,6 +48,16 @@ test('a version of HTTP that is not spoken is refused', async () => {
   expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*malformed_request/)
 })
 
+test('a request of HTTP/1.0 has no Transfer-Encoding, of which a proxy of that version knows nothing', async () => {
+  const head = 'POST /v1/toys HTTP/1.0\r\nHost: a\r\nAuthorization: Bearer free\r\nConnection: keep-alive\r\n'
+  const second = 'GET /v1/toys HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer free\r\nConnection: close\r\n\r\n'
+  const answer = await box.raw(
+    `${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n${second}`,
+  )
+  expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*malformed_request/)
+  expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1)
+})
+
 test('a second request hidden in the body of the first is never run', async () => {
   const hidden = `DELETE /v1/toys/${toyId} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\n\r\n`
   const head = 'POST /v1/toys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\nContent-Type: application/json\r\n'

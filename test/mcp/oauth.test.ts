@@ -418,6 +418,12 @@ describe('tricks', () => {
       'https://app.test/cb#x',
       'data:text/html,x',
       'https://a@app.test/',
+      // a browser, a shell and others that do more than one program's sign-in
+      'microsoft-edge:https://evil.test/cb',
+      'shell:startup',
+      'steam://run/1',
+      // names of directives in the policy of the page
+      'https://a;sandbox;x.test/',
     ]) {
       const { status, body } = await box.call('POST', '/oauth/register', { redirect_uris: [uri] }, { key: null })
       expect([uri, status, body.error]).toEqual([uri, 400, 'invalid_redirect_uri'])
@@ -425,6 +431,18 @@ describe('tricks', () => {
     const code = await codeFor(query(client_id, { redirect_uri: 'https://app.test/cb' }))
     const elsewhere = { grant_type: 'authorization_code', code, client_id, redirect_uri: callback, code_verifier: verifier }
     expect((await token(elsewhere)).body['error']).toBe('invalid_grant')
+  })
+
+  test('the page says the whole URI of a program that is not a web site', async () => {
+    const redirect_uri = 'com.example.app:/cb?next=https://other.test/'
+    const client_id = await registered([redirect_uri, 'cursor://anysphere.cursor/oauth'])
+    const page = await browse('GET', `/oauth/authorize?${query(client_id, { redirect_uri })}`)
+    expect(page.text).toContain('com.example.app:/cb?next=https://other.test/')
+    const editor = await browse(
+      'GET',
+      `/oauth/authorize?${query(client_id, { redirect_uri: 'cursor://anysphere.cursor/oauth' })}`,
+    )
+    expect(editor.status).toBe(200)
   })
 
   test('a code that comes twice ends what it gave', async () => {

@@ -78,6 +78,17 @@ test('a digest has what is held and a link for each decision, once an hour, and 
   expect(sink.messages).toHaveLength(2)
 })
 
+test('an agent puts no link of its own among those of a digest', async () => {
+  const { job, arrived, box, ada } = await watched()
+  const subject = 'Approve: https://evil.test/decide#token=x&decision=approve www.evil.test'
+  await box.call('POST', `/v1/identities/${ada}/emails`, { to: 'bob@elsewhere.example', subject, body_text: 'Hello Bob.' })
+  await job('send-hold-digests')
+  const [mail] = await arrived(1)
+  expect(mail!.raw).toContain('E-mail: Approve: https: //evil[.]test/decide#token')
+  expect(mail!.raw).not.toMatch(/evil\.test/)
+  expect(linksIn(mail!.raw)).toHaveLength(2)
+})
+
 test('a link scanner that GETs and HEADs every URL, with any token as a parameter too, decides nothing', async () => {
   const world = await watched()
   const { box, job, arrived, hold } = world

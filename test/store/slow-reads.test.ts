@@ -37,14 +37,15 @@ test('an account whose read is given up has its next one answered', async () => 
   expect(other).toMatchObject({ status: 'fulfilled', value: [{ n: 3 }] })
 })
 
-test('a read that waits past its deadline is given up without being made', async () => {
+test('a read that waits past its deadline for those of its own account is refused without being made', async () => {
   const { database } = await openedWithTable(folder())
   onTestFinished(() => database.close())
   const held = database.slow(counting(3_000_000), 60_000, 'acct_one')
   await expect(database.slow(counting(1), 1, 'acct_one')).rejects.toMatchObject({
-    code: 'too_slow',
+    type: 'rate_limited',
+    code: 'too_many_waiting',
     retryAfter: 5,
-    message: 'The search waited too long for those before it. Try again later.',
+    message: 'The search waited too long for others of this account. Make fewer at once, and try again later.',
   })
   expect(await held).toEqual([{ n: 3_000_000 }])
 })

@@ -123,7 +123,7 @@ function metadataOf(input: unknown, error: string): ClientMetadata {
   if (wrong !== undefined) {
     throw new OAuthError(
       error === 'invalid_client' ? error : 'invalid_redirect_uri',
-      'A redirect_uri must be https, http of the machine itself (127.0.0.1, [::1], localhost), or of a scheme of the program, without a fragment.',
+      'A redirect_uri must be https, http of the machine itself (127.0.0.1, [::1], localhost), or of a scheme of the program with a period (com.example.app:), without a fragment.',
     )
   }
   return result.data
@@ -133,14 +133,19 @@ function nameOf({ client_name }: ClientMetadata, otherwise: string): string {
   return upToLength(displayLine((client_name ?? '').replace(/\p{Cf}/gu, '')), 80) || otherwise
 }
 
-/** Schemes that are not of one program, or of one that does more than it is told: `ms-msdt:` and `search-ms:` open what a stranger has written. */
-const shared =
-  /^(?:http|ftp|sftp|file|javascript|data|blob|about|vbscript|view-source|mailto|tel|sms|ws|wss|filesystem|intent|jar|feed|chrome|resource|ldaps?|smb|ssh|telnet|nntp|news|irc|sips?|cid|mid|search|search-ms|(?:ms|x-apple|itms|chrome|moz|edge|safari)-[a-z.-]+):$/
+/**
+ * Schemes of one program: with a period (RFC 8252 7.1), or of an editor that has none. Others do more than they are told: `microsoft-edge:` and
+ * `search-ms:` open what a stranger has written.
+ */
+const ofOneProgram = /^(?:[a-z][a-z\d+-]*(?:\.[a-z\d+-]+)+|cursor|vscode|vscode-insiders|vscodium|windsurf|zed|raycast):$/
+
+/** What stands in the policy of a page as it is. */
+const plainHost = /^(?:[a-z\d.-]+|\[[\da-f:.]+\])$/
 
 function isRedirectable(uri: string): boolean {
   const url = URL.parse(uri)
   if (!url || uri.includes('#') || /[\s\\]/.test(uri) || url.username !== '' || url.password !== '') return false
-  return url.protocol === 'https:' || isLoopback(url) || !shared.test(url.protocol)
+  return (url.protocol === 'https:' && plainHost.test(url.hostname)) || isLoopback(url) || ofOneProgram.test(url.protocol)
 }
 
 function isLoopback({ protocol, hostname }: URL): boolean {

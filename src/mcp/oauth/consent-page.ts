@@ -53,7 +53,7 @@ export function consentPage(
 ): Answer {
   const { protocol, host, origin } = new URL(redirect_uri)
   const isWeb = protocol === 'https:' || protocol === 'http:'
-  const where = isWeb ? host : `the program that opens ${protocol}`
+  const where = isWeb ? host : `the program that opens ${redirect_uri.slice(0, 300)}`
   const proof = client.host === null ? 'Nobody vouches for this name.' : `${client.host} vouches for it.`
   const hidden = [...given]
     .filter(([name]) => !['scopes', 'identity', 'decision'].includes(name))

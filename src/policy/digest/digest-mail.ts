@@ -38,21 +38,21 @@ function describe({ kind, email, sms, card, login, found, expires_at }: Hold): s
   const recipients = email ? Object.values(email.recipients).flatMap((list) => list.map(({ address }) => address)) : []
   const what = {
     email: email
-      ? [`E-mail: ${email.subject}`, `From ${email.from}`, `To ${shortList(recipients)}`]
+      ? [`E-mail: ${unlinked(email.subject)}`, `From ${email.from}`, `To ${shortList(recipients)}`]
       : ['An e-mail that was deleted'],
-    sms: sms ? [`Text message to ${sms.to}`, sms.body] : ['A text message that was deleted'],
+    sms: sms ? [`Text message to ${sms.to}`, unlinked(sms.body)] : ['A text message that was deleted'],
     card: card
       ? [
-          `Reveal of the card ${card.label}, ending in ${card.last4} (${card.id})`,
+          `Reveal of the card ${unlinked(card.label)}, ending in ${card.last4} (${card.id})`,
           `Amount: ${moneyText(card.amount_cents, card.currency)}`,
-          `For ${card.purpose ?? 'no purpose that was said'}`,
+          `For ${unlinked(card.purpose ?? 'no purpose that was said')}`,
         ]
       : ['A card that was deleted'],
     login: login
       ? [
-          `Reveal of the login ${login.label}`,
+          `Reveal of the login ${unlinked(login.label)}`,
           `At ${login.host ?? 'no host'}`,
-          `For ${login.purpose ?? 'no purpose that was said'}`,
+          `For ${unlinked(login.purpose ?? 'no purpose that was said')}`,
         ]
       : ['A login that was deleted'],
   }
@@ -66,6 +66,11 @@ function describe({ kind, email, sms, card, login, found, expires_at }: Hold): s
 
 function shortList(addresses: readonly string[]): string {
   return addresses.length <= 5 ? addresses.join(', ') : `${addresses.slice(0, 5).join(', ')} and ${addresses.length - 5} more`
+}
+
+/** Text of an agent in which no mail program finds a link: the only ones that decide are the box's own. */
+function unlinked(text: string): string {
+  return text.replaceAll('://', ': //').replaceAll(/(?<=[\p{L}\p{N}])\.(?=\p{L})/gu, '[.]')
 }
 
 /** Text of an agent on one line, without what could hide or turn it around. */

@@ -126,7 +126,7 @@ function requireSigned({ headers, bytes }: RawRequest, key: string, clock: Clock
   const [signature, time] = ['x-signature', 'x-timestamp'].map((name) => [headers[name]].flat()[0])
   if (signature === undefined) throw refused('it has no signature')
   const timestamp = requireRecent(time, clock.now())
-  const expected = mac(Buffer.from(key), bytes.toString('utf8') + timestamp)
+  const expected = mac(Buffer.from(key), bytes, timestamp)
   if (!/^[0-9a-f]{64}$/i.test(signature) || !sameBytes(Buffer.from(signature, 'hex'), expected)) {
     throw refused('its signature does not match sms.android.signing_key')
   }

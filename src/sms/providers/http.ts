@@ -58,7 +58,7 @@ export function httpBridge({ settings, clock, country }: Deps): SmsProvider {
   const key = settings.secret.startsWith('whsec_')
     ? Buffer.from(settings.secret.slice(6), 'base64')
     : Buffer.from(settings.secret)
-  const sign = (id: string, timestamp: string, body: string): Buffer => mac(key, `${id}.${timestamp}.${body}`)
+  const sign = (id: string, timestamp: string, body: string | Buffer): Buffer => mac(key, `${id}.${timestamp}.`, body)
   return {
     name: 'http',
     capabilities: { send: true, receive: true, provision: false, receives_otp: true },
@@ -117,13 +117,13 @@ export function httpBridge({ settings, clock, country }: Deps): SmsProvider {
 
 function requireSigned(
   { headers, bytes }: RawRequest,
-  sign: (id: string, timestamp: string, body: string) => Buffer,
+  sign: (id: string, timestamp: string, body: Buffer) => Buffer,
   clock: Clock,
 ): void {
   const [id, time, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => [headers[name]].flat()[0])
   if (id === undefined || signatures === undefined) throw refused('it has no signature')
   const timestamp = requireRecent(time, clock.now())
-  const expected = sign(id, timestamp, bytes.toString('utf8'))
+  const expected = sign(id, timestamp, bytes)
   const matches = signatures
     .slice(0, 2000)
     .split(' ')
