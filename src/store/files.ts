@@ -1,4 +1,4 @@
-import { closeSync, existsSync, fsyncSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /** The data was written by a newer version of the program. */
@@ -87,6 +87,11 @@ export function mustBeNoRestore(directory: string): void {
   throw new Error(
     `${draft} belongs to a restore that is running or was interrupted: wait until it ends, or run it again. To start an empty box, remove it.`,
   )
+}
+
+/** Removes a database file with what SQLite writes beside it. */
+export function removeDatabase(file: string): void {
+  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
 }
 
 /** Forces a file, or the names in a directory, to disk. Not for a file that SQLite has open: closing the handle drops its locks. */
