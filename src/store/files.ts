@@ -4,8 +4,8 @@ import { join, resolve } from 'node:path'
 /** The data was written by a newer version of the program. */
 export class Newer extends Error {}
 
-/** Why a data directory cannot be opened: one of its parts, no space on its disk (`room`), or a program that is too old (`program`). */
-export type Obstacle = 'directory' | 'state' | 'master_key' | 'database' | 'room' | 'program'
+/** Why a data directory cannot be opened: one of its parts, the database on a server, no space on its disk (`room`), or a program that is too old (`program`). */
+export type Obstacle = 'directory' | 'state' | 'master_key' | 'database' | 'server' | 'room' | 'program'
 
 /** The reason in an error that `openDirectory` threw; undefined for any other error. */
 export function obstacleOf(error: unknown): Obstacle | undefined {

@@ -3,13 +3,13 @@ import type { Connection } from '../postgres/connections.ts'
 import { parameter } from '../postgres/values.ts'
 import {
   batchBytes,
+  batchEmails,
   batchRows,
   type IndexedEmail,
   progressTable,
   type Row,
   searchTable,
   type Sequences,
-  sizeOf,
   type Source,
   type Table,
   type Target,
@@ -26,12 +26,29 @@ export class PostgresSource implements Source {
 
   async *rows({ name, columns, key }: Table, from: number): AsyncIterable<Row[]> {
     const order = key.length === 0 ? '' : `ORDER BY ${key.map(quoted).join(', ')}`
-    yield* this.#batches(`SELECT ${columns.map((column) => quoted(column.name)).join(', ')} FROM ${quoted(name)} ${order}`, from)
+    const rest = `FROM ${quoted(name)} ${order}`
+    // as they are stored: large values are not read for it
+    const sizes = columns
+      .filter(({ type }) => type !== 'INTEGER')
+      .map((column) => `coalesce(pg_column_size(${quoted(column.name)}), 0)`)
+    await this.#declare('sizes', `SELECT ${['0', ...sizes].join(' + ')} ${rest}`, from)
+    await this.#declare('copied', `SELECT ${columns.map((column) => quoted(column.name)).join(', ')} ${rest}`, from)
+    for (;;) {
+      const next = await this.#fetch('sizes', batchRows)
+      if (next.length === 0) break
+      for (const count of batchesOf(next.map(([size]) => size as number))) yield await this.#fetch('copied', count)
+    }
+    await this.#connection.query('CLOSE ALL')
   }
 
   async *indexed(from: number): AsyncIterable<number[]> {
-    for await (const batch of this.#batches(`SELECT rowid FROM ${searchTable} ORDER BY rowid`, from))
-      yield batch.map(([seq]) => seq as number)
+    await this.#declare('copied', `SELECT rowid FROM ${searchTable} ORDER BY rowid`, from)
+    for (;;) {
+      const rows = await this.#fetch('copied', batchEmails)
+      if (rows.length === 0) break
+      yield rows.map(([seq]) => seq as number)
+    }
+    await this.#connection.query('CLOSE ALL')
   }
 
   async sequences(tables: readonly Table[]): Promise<Sequences> {
@@ -44,19 +61,29 @@ export class PostgresSource implements Source {
     return found
   }
 
-  async *#batches(query: string, from: number): AsyncIterable<Row[]> {
-    await this.#connection.query(`DECLARE copied NO SCROLL CURSOR FOR ${query}`)
-    if (from > 0) await this.#connection.query(`MOVE FORWARD ${from} FROM copied`)
-    let largest = 0
-    for (let count = 8; ;) {
-      const { rows } = await this.#connection.query<Value[]>({ text: `FETCH FORWARD ${count} FROM copied`, rowMode: 'array' })
-      if (rows.length > 0) yield rows
-      if (rows.length < count) break
-      for (const row of rows) largest = Math.max(largest, sizeOf(row))
-      count = Math.max(1, Math.min(2 * count, batchRows, Math.floor(batchBytes / largest)))
-    }
-    await this.#connection.query('CLOSE copied')
+  async #declare(cursor: string, query: string, from: number): Promise<void> {
+    await this.#connection.query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${query}`)
+    if (from > 0) await this.#connection.query(`MOVE FORWARD ${from} FROM ${cursor}`)
   }
+
+  async #fetch(cursor: string, count: number): Promise<Value[][]> {
+    const { rows } = await this.#connection.query<Value[]>({ text: `FETCH FORWARD ${count} FROM ${cursor}`, rowMode: 'array' })
+    return rows
+  }
+}
+
+/** How many rows of these sizes are in each batch. */
+function* batchesOf(sizes: readonly number[]): Iterable<number> {
+  let [count, bytes] = [0, 0]
+  for (const size of sizes) {
+    if (count > 0 && bytes + size > batchBytes) {
+      yield count
+      count = bytes = 0
+    }
+    count += 1
+    bytes += size
+  }
+  yield count
 }
 
 /** Begins a transaction that reads what is stored at this moment. */

@@ -73,6 +73,9 @@ export const batchBytes = 4 * 1024 * 1024
 /** Rows of a batch. */
 export const batchRows = 1000
 
+/** E-mails of a batch of words. */
+export const batchEmails = 100
+
 /** About the bytes of a row in memory. */
 export function sizeOf(row: Row): number {
   let size = 16

@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Value } from '../database.ts'
 import {
   batchBytes,
+  batchEmails,
   batchRows,
   type IndexedEmail,
   progressTable,
@@ -60,8 +61,11 @@ export class SqliteSource implements Source {
   }
 
   async *indexed(from: number): AsyncIterable<number[]> {
-    for (const batch of this.#batches(`SELECT rowid FROM ${searchTable} ORDER BY rowid LIMIT -1 OFFSET ?`, from))
+    const query = `SELECT rowid FROM ${searchTable} ORDER BY rowid LIMIT -1 OFFSET ?`
+    for (const batch of this.#batches(query, from, batchEmails)) {
       yield batch.map(([seq]) => seq as number)
+      await turn()
+    }
   }
 
   async sequences(tables: readonly Table[]): Promise<Sequences> {
@@ -69,7 +73,7 @@ export class SqliteSource implements Source {
     return new Map(rows.filter(({ name }) => tables.some((table) => table.name === name)).map(({ name, seq }) => [name, seq]))
   }
 
-  *#batches(query: string, from: number): Iterable<Value[][]> {
+  *#batches(query: string, from: number, most = batchRows): Iterable<Value[][]> {
     const statement = this.#database.prepare(query)
     statement.setReturnArrays(true)
     let batch: Value[][] = []
@@ -78,7 +82,7 @@ export class SqliteSource implements Source {
       const row = found as unknown as Value[]
       batch.push(row)
       size += sizeOf(row)
-      if (batch.length < batchRows && size < batchBytes) continue
+      if (batch.length < most && size < batchBytes) continue
       yield batch
       batch = []
       size = 0

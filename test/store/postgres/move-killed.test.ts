@@ -8,6 +8,7 @@ import { SqliteSource, tablesOf } from '../../../src/store/copy/sqlite-side.ts'
 import { DatabaseSync } from 'node:sqlite'
 import { bigBox } from '../../ops/backup/big-box.ts'
 import { pillarbox } from '../../ops/backup/command.ts'
+import { appliance } from '../../support/appliance.ts'
 import { killsOr } from '../../support/kills.ts'
 import type { PostgresServer } from '../../support/postgres-server.ts'
 import { boxProcess } from '../../support/process.ts'
@@ -153,4 +154,37 @@ test('without room a move stops with a sentence, and goes on when there is some'
   expect(await pillarbox({ ...box, env }, 'move', '--to', 'sqlite')).toMatchObject({ status: 0, errors: '' })
   expect(await sumsOf(file)).toEqual(before)
   await at.run('postgres', 'DROP DATABASE filled', 'DROP TABLESPACE small')
+})
+
+test('a move whose server goes away stops with a sentence, and goes on when it is back', async () => {
+  const at = postgres!
+  const box = await bigBox(64)
+  await emptyDatabase(at, 'crashed')
+  const moving = boxProcess(box.env, ['move', '--to', at.url('crashed')], box.directory)
+  await vi.waitFor(async () => expect(await copied('crashed')).toBeGreaterThan(0), { timeout: 100_000, interval: 5 })
+  await at.stop('immediate')
+  try {
+    expect(await moving.ended).toBe(1)
+    expect(moving.errors()).toMatch(
+      /^The move stopped: .+\. What was copied is kept: run the same command again, and it goes on\./,
+    )
+  } finally {
+    await at.start()
+  }
+  expect(await pillarbox(box, 'move', '--to', at.url('crashed'))).toMatchObject({ status: 0, errors: '' })
+  expect(await at.run('crashed', 'SELECT count(*)::int AS n FROM blobs')).toEqual([{ n: 64 }])
+})
+
+test('what a killed box had only in its log is moved too', async () => {
+  const at = postgres!
+  const box = await appliance()
+  await box.call('POST', '/v1/identities', { name: 'Ada' })
+  // as a kill leaves it: another connection keeps the log
+  using reader = new DatabaseSync(join(box.directory, 'data', 'pillarbox.db'))
+  reader.exec('BEGIN; SELECT count(*) FROM box')
+  await box.call('POST', '/v1/identities', { name: 'Grace' })
+  await box.app.stop()
+  await emptyDatabase(at, 'logged')
+  expect(await pillarbox(box, 'move', '--to', at.url('logged'))).toMatchObject({ status: 0, errors: '' })
+  expect(await at.run('logged', 'SELECT name FROM identities ORDER BY seq')).toEqual([{ name: 'Ada' }, { name: 'Grace' }])
 })

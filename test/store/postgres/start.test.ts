@@ -74,7 +74,7 @@ test('a database that is not there, refuses the password, or is of another kind 
       (thrown: Error) => thrown,
     )
     expect(error?.message).toMatch(sentence)
-    expect(error).toMatchObject({ obstacle: 'database' })
+    expect(error).toMatchObject({ obstacle: 'server' })
     expect(`${error!.message}${error!.stack}`).not.toContain(password)
   }
 })
