@@ -38,7 +38,8 @@ export function addRestoreCommand(program: Command): void {
       without_keys: options.withoutKeys === true,
       columns: () => declared(({ sealed }) => sealed),
     }
-    const restored = await untilSignal((signal) => restoreBackup(input, signal))
+    const part = 'Interrupted. Partial files were removed; the database can have a part of the box: run the same command again.'
+    const restored = await untilSignal((signal) => restoreBackup(input, signal), database.url && part)
     const { manifest, ...rest } = restored
     const { box_id, created_at, mail_domain } = manifest
     say(options, { ...rest, box_id, created_at, mail_domain, warnings: warningsOf(restored) }, formatRestored(restored))

@@ -200,3 +200,22 @@ test('a restore into PostgreSQL that is killed is run again, and no box starts b
   const now = await started(data, own)
   expect((await now.call('GET', '/v1/identities')).body.data).toMatchObject([{ name: 'Ada' }])
 })
+
+test('of a box on PostgreSQL pillarbox audit verify says when rows can be changed, and which were', async () => {
+  const at = postgres!
+  const box = await appliance({ PILLARBOX_DATABASE__URL: await empty('audited') })
+  await box.call('POST', '/v1/identities', { name: 'Ada' })
+  await box.app.stop()
+  const verify = () => pillarbox(box, 'audit', 'verify')
+  expect((await verify()).output).toMatch(/^The audit log is unchanged: \d+ rows/)
+  await at.run('audited', 'ALTER TABLE audit DISABLE TRIGGER audit_unchanged')
+  expect(await verify()).toMatchObject({
+    status: 1,
+    output: expect.stringContaining('is open to changes: the triggers audit_unchanged are missing'),
+  })
+  await at.run('audited', `UPDATE audit SET actor = 'key_2' WHERE seq = 1`, 'ALTER TABLE audit ENABLE TRIGGER audit_unchanged')
+  expect(await verify()).toMatchObject({
+    status: 1,
+    output: expect.stringContaining('row 1 was changed: its hash does not match'),
+  })
+})
