@@ -71,7 +71,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     step = 'master_key'
     const key = new MasterKey(config.keys_dir, config.master_key_file)
     key.read(state.data.database_created)
-    step = 'database'
+    step = url === undefined ? 'database' : 'server'
     const store = { config, log: storeLog, metrics, testing, state, space }
     database = url === undefined ? await openSqlite(store) : await openPostgres(url, store)
     step = 'master_key'

@@ -25,6 +25,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   backup: async () => (await import('./commands/backup/backup.ts')).addBackupCommand,
   verify: async () => (await import('./commands/backup/verify.ts')).addVerifyCommand,
   restore: async () => (await import('./commands/backup/restore.ts')).addRestoreCommand,
+  move: async () => (await import('./commands/backup/move.ts')).addMoveCommand,
   certificate: async () => (await import('./commands/certificate.ts')).addCertificateCommand,
   identity: async () => (await import('./commands/identity.ts')).addIdentityCommand,
   send: async () => (await import('./commands/send.ts')).addSendCommand,

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { ChainCheck, type ChainPlace, type ChainReport, type HashedRow, hashedColumns } from './chain.ts'
 
 /** The triggers that keep rows from being changed. */
-const triggers = [
+export const triggers = [
   'audit_appended',
   'audit_chain_anchor',
   'audit_chain_head',
@@ -46,8 +46,7 @@ export function verifyAudit(database: DatabaseSync): ChainReport | undefined {
     const sound = hash instanceof Uint8Array && types.split(' ').every((type, at) => allowed(at).includes(type))
     check.add(place, row, sound ? hash : Buffer.alloc(0))
   }
-  if (gone.length > 0) check.fault(0, `is open to changes: the triggers ${gone.join(', ')} are missing`)
-  if (!chain) check.fault(0, 'cannot be checked: the ends of the chain are missing or damaged')
+  checkTriggers(check, gone, chain !== undefined)
   return check.finish(chain?.head ?? { seq: 0, hash: Buffer.alloc(0) })
 }
 
@@ -59,19 +58,29 @@ export function verifyAuditOf(file: string, known?: ChainPlace): ChainReport {
   database.exec('BEGIN')
   const report = verifyAudit(database)
   if (!report) throw new Error(`${file} has no audit log yet: it was last opened by an earlier version.`)
-  const faults = known === undefined ? [] : [differenceFrom(database, known)].flatMap((what) => what ?? [])
-  return { ...report, valid: report.valid && faults.length === 0, faults: [...report.faults, ...faults] }
+  const row = known && database.prepare('SELECT hash FROM audit WHERE seq = ?').get(known.seq)
+  return checkKnown(report, chainOf(database), row?.['hash'], known)
 }
 
-/** How the log differs from one that had this row once. */
-function differenceFrom(database: DatabaseSync, { seq, hash }: ChainPlace): { seq: number; what: string } | undefined {
-  if (seq === 0) return undefined
-  const chain = chainOf(database)
-  if (chain && chain.anchor.seq > seq) return undefined
-  const row = database.prepare('SELECT hash FROM audit WHERE seq = ?').get(seq)
-  const found = row?.['hash'] ?? (chain?.anchor.seq === seq ? chain.anchor.hash : undefined)
-  if (found instanceof Uint8Array && hash.equals(found)) return undefined
-  return { seq, what: found === undefined ? 'was in the backup, and is missing' : 'is another one than in the backup' }
+/** Adds what keeps rows from being changed and is missing. */
+export function checkTriggers(check: ChainCheck, missing: readonly string[], hasEnds: boolean): void {
+  if (missing.length > 0) check.fault(0, `is open to changes: the triggers ${missing.join(', ')} are missing`)
+  if (!hasEnds) check.fault(0, 'cannot be checked: the ends of the chain are missing or damaged')
+}
+
+/** Adds how the log differs from one that had the row `known` once, which has the hash `stored` now. */
+export function checkKnown(
+  report: ChainReport,
+  chain: Chain | undefined,
+  stored: unknown,
+  known: ChainPlace | undefined,
+): ChainReport {
+  if (known === undefined || known.seq === 0 || (chain && chain.anchor.seq > known.seq)) return report
+  const { seq, hash } = known
+  const found = stored ?? (chain?.anchor.seq === seq ? chain.anchor.hash : undefined)
+  if (found instanceof Uint8Array && hash.equals(found)) return report
+  const what = found === undefined ? 'was in the backup, and is missing' : 'is another one than in the backup'
+  return { ...report, valid: false, faults: [...report.faults, { seq, what }] }
 }
 
 function hasAudit(database: DatabaseSync): boolean {

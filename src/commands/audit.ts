@@ -1,10 +1,11 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import type { ChainPlace, ChainReport } from '../audit/chain.ts'
 import type { AuditRow } from '../audit/model.ts'
 import { verifyAuditOf } from '../audit/verify.ts'
 import { BackupArchive } from '../ops/backup/archive/archive.ts'
 import { timeOf } from './log/log.ts'
-import { type Box, type BoxOptions, ofBox, onBox, placeOf, type Printed } from './support/box.ts'
+import { type Box, type BoxOptions, ofBox, onBox, placeOf, type Printed, settingsOf } from './support/box.ts'
 import { everyOne } from './support/found.ts'
 import { actAsOwner, mustBeOpen } from './support/owner.ts'
 import { Failure } from './support/refuse.ts'
@@ -68,12 +69,8 @@ async function list(box: Box, { all, since, action, actor, identity, limit }: Fi
 async function check({ backup, ...options }: BoxOptions & { backup?: string }): Promise<void> {
   const { data_dir } = await placeOf(options)
   mustBeOpen(data_dir)
-  const elsewhere = databaseElsewhere(data_dir)
-  if (elsewhere !== undefined)
-    throw new Failure(`${elsewhere} Its audit log cannot be verified by this command yet.`, 'on_postgresql')
   const known = backup === undefined ? undefined : await headIn(backup)
-  actAsOwner(data_dir)
-  const report = verifyAuditOf(join(data_dir, 'pillarbox.db'), known)
+  const report = await reportOf(options, data_dir, known)
   const { valid, rows, first_seq, last_seq, head, faults } = report
   const what = rows === 0 ? 'no rows' : `${rows} rows, ${first_seq} to ${last_seq}`
   const words = valid
@@ -81,6 +78,17 @@ async function check({ backup, ...options }: BoxOptions & { backup?: string }): 
     : `The audit log was changed (${what}):\n${faults.map((fault) => `row ${fault.seq} ${fault.what}`).join('\n')}`
   if (!valid) process.exitCode = 1
   say(options, report, words)
+}
+
+async function reportOf(options: BoxOptions, data_dir: string, known: ChainPlace | undefined): Promise<ChainReport> {
+  const elsewhere = databaseElsewhere(data_dir)
+  const database = elsewhere === undefined ? undefined : (await settingsOf(options)).database.url
+  if (elsewhere !== undefined && database === undefined) throw new Failure(`${elsewhere} Set database.url.`, 'on_postgresql')
+  actAsOwner(data_dir)
+  if (database === undefined) return verifyAuditOf(join(data_dir, 'pillarbox.db'), known)
+  // with the driver, which boxes on SQLite do not need
+  const { verifyAuditOn } = await import('../audit/verify-postgres.ts')
+  return verifyAuditOn(database, known)
 }
 
 async function headIn(file: string): Promise<{ seq: number; hash: Buffer }> {

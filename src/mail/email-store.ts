@@ -315,12 +315,17 @@ export async function insertSearchable(
   tx: Transaction,
   seq: number,
   email: Email,
-  { body_text, text }: StoredBodies,
+  bodies: Pick<StoredBodies, 'body_text' | 'text'>,
   copies = 1,
 ): Promise<void> {
-  const body = (body_text ?? text).slice(0, Math.min(maxSearchable, Math.floor(maxSearchableOfCopies / copies)))
+  const body = searchableBody(bodies, copies)
   const { identity_id, from_name, from, subject } = email
   await insertWords(tx, seq, { identity_id, sender: `${from_name} ${from}`, subject, body })
+}
+
+/** The part of a body that is indexed, of one of so many copies. */
+export function searchableBody({ body_text, text }: Pick<StoredBodies, 'body_text' | 'text'>, copies: number): string {
+  return (body_text ?? text).slice(0, Math.min(maxSearchable, Math.floor(maxSearchableOfCopies / copies)))
 }
 
 /** Stores what the events of a message have in common, if it differs from what is stored of the message. */

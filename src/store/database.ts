@@ -53,8 +53,8 @@ export interface Recording {
  * SQL is written in the subset that SQLite and PostgreSQL share, with these functions of SQLite, which the schema for PostgreSQL defines:
  * `instr`, `json`, `json_each` (of an array of texts, its column `value`), `json_extract` (which is always text there), `json_set`, `json_remove` and
  * `json_valid`. A condition that no index should serve is written with `column || ''`. SQLite's alone are the statements of `sqlite/`, of
- * `mail/search/full-text.ts` and of `ops/retention/search-index.ts`, and of what reads or writes a database file as a whole: here, in `ops/backup/`
- * and in `audit/verify.ts`.
+ * `mail/search/full-text.ts` and of `ops/retention/search-index.ts`, and of what reads or writes a database file as a whole: here, in `copy/`, in
+ * `mail/search/stored-words.ts`, in `ops/backup/` and in `audit/verify.ts`.
  */
 export interface Database extends Reader {
   /**

@@ -1,11 +1,11 @@
-import { closeSync, existsSync, fsyncSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readSync, rmSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /** The data was written by a newer version of the program. */
 export class Newer extends Error {}
 
-/** Why a data directory cannot be opened: one of its parts, no space on its disk (`room`), or a program that is too old (`program`). */
-export type Obstacle = 'directory' | 'state' | 'master_key' | 'database' | 'room' | 'program'
+/** Why a data directory cannot be opened: one of its parts, the database on a server, no space on its disk (`room`), or a program that is too old (`program`). */
+export type Obstacle = 'directory' | 'state' | 'master_key' | 'database' | 'server' | 'room' | 'program'
 
 /** The reason in an error that `openDirectory` threw; undefined for any other error. */
 export function obstacleOf(error: unknown): Obstacle | undefined {
@@ -87,6 +87,11 @@ export function mustBeNoRestore(directory: string): void {
   throw new Error(
     `${draft} belongs to a restore that is running or was interrupted: wait until it ends, or run it again. To start an empty box, remove it.`,
   )
+}
+
+/** Removes a database file with what SQLite writes beside it. */
+export function removeDatabase(file: string): void {
+  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true })
 }
 
 /** Forces a file, or the names in a directory, to disk. Not for a file that SQLite has open: closing the handle drops its locks. */

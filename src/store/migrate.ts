@@ -126,7 +126,7 @@ function namesIn(database: DatabaseSync): string[] {
 class Refused extends Error {}
 
 /** The URL to open the file unchanged: without a log there is nothing to recover, and `immutable` keeps SQLite from creating one. */
-function unchanged(file: string): URL {
+export function unchanged(file: string): URL {
   const url = pathToFileURL(file)
   if (!statSync(`${file}-wal`, { throwIfNoEntry: false })?.size) url.searchParams.set('immutable', '1')
   return url

@@ -6,6 +6,7 @@ import { Cursors } from '../../src/store/page.ts'
 import type { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { opened } from '../store/opened.ts'
 import { folder } from '../support/folder.ts'
+import { isOnServer, openStore, type Store } from '../support/open-store.ts'
 
 /** An entry with every field. */
 export function entry(fields: Partial<AuditEntry> = {}): AuditEntry {
@@ -42,11 +43,19 @@ export async function logOf(count: number, directory: string): Promise<string> {
   return file
 }
 
-/** Changes a file as somebody would who has it, without what keeps rows from being changed. */
-export function tamper(file: string, change: (database: DatabaseSync) => void): void {
+/** Changes a database as somebody would who has it, without what keeps rows from being changed. */
+export function tamper(file: string, change: (database: Store) => void): void {
+  if (isOnServer(file)) return tamperOnServer(file, change)
   using database = new DatabaseSync(file)
   const triggers = database.prepare(`SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND name LIKE 'audit%'`).all()
   for (const { name } of triggers) database.exec(`DROP TRIGGER ${String(name)}`)
   change(database)
   for (const { sql } of triggers) database.exec(String(sql))
+}
+
+function tamperOnServer(file: string, change: (database: Store) => void): void {
+  using database = openStore(file)
+  for (const table of ['audit', 'audit_chain']) database.exec(`ALTER TABLE ${table} DISABLE TRIGGER USER`)
+  change(database)
+  for (const table of ['audit', 'audit_chain']) database.exec(`ALTER TABLE ${table} ENABLE TRIGGER USER`)
 }

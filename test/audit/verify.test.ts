@@ -6,13 +6,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { verifyAuditOf } from '../../src/audit/verify.ts'
 import { folder } from '../support/folder.ts'
+import type { Store } from '../support/open-store.ts'
 import { logOf, tamper } from './rows.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'pillarbox-test-'))
 const whole = await logOf(6, directory)
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
-function copy(change: (database: DatabaseSync) => void): string {
+function copy(change: (database: Store) => void): string {
   const file = join(folder(), 'box.db')
   copyFileSync(whole, file)
   tamper(file, change)

@@ -130,7 +130,8 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
     settle: (name) => settle(box, database, box.key, account_id, name),
     database,
     close: async () => {
-      database.close()
+      // a test may have closed it
+      database[Symbol.dispose]()
       await close()
     },
   }

@@ -61,10 +61,18 @@ async function auto(options: Options): Promise<void> {
   return tell(options, made, { ...answerOf(made), removed: made.removed })
 }
 
-function inputOf({ data_dir, keys_dir, master_key_file, mail }: Config): Omit<BackupInput, 'file'> {
+function inputOf({ data_dir, database, keys_dir, master_key_file, mail }: Config): Omit<BackupInput, 'file'> {
   mustBeOpen(data_dir)
   const created_at = new Date().toISOString()
-  return { data_dir, keys_dir, master_key_file, mail_domain: mail.domain, program_version: version, created_at }
+  return {
+    data_dir,
+    database: database.url,
+    keys_dir,
+    master_key_file,
+    mail_domain: mail.domain,
+    program_version: version,
+    created_at,
+  }
 }
 
 function tell(options: Options, { file, size, manifest, warnings }: MadeBackup, answer: object): void {

@@ -1,5 +1,4 @@
 import type { Command } from 'commander'
-import { mustNotNameServer } from '../../ops/backup/elsewhere.ts'
 import { restoreBackup, type RestoredBox } from '../../ops/backup/restore.ts'
 import { type BoxOptions, settingsOf } from '../support/box.ts'
 import { declared } from '../docs/docs.ts'
@@ -28,10 +27,10 @@ export function addRestoreCommand(program: Command): void {
   withJson(command).action(async (file: string, options: Options) => {
     process.umask(0o077)
     const { data_dir, keys_dir, master_key_file, database } = await settingsOf(options)
-    mustNotNameServer(database.url)
     const input = {
       file,
       data_dir,
+      database: database.url,
       keys_dir,
       master_key_file,
       passphrase: passphraseIn(options.passphraseFile),
@@ -39,7 +38,8 @@ export function addRestoreCommand(program: Command): void {
       without_keys: options.withoutKeys === true,
       columns: () => declared(({ sealed }) => sealed),
     }
-    const restored = await untilSignal((signal) => restoreBackup(input, signal))
+    const part = 'Interrupted. Partial files were removed; the database can have a part of the box: run the same command again.'
+    const restored = await untilSignal((signal) => restoreBackup(input, signal), database.url && part)
     const { manifest, ...rest } = restored
     const { box_id, created_at, mail_domain } = manifest
     say(options, { ...rest, box_id, created_at, mail_domain, warnings: warningsOf(restored) }, formatRestored(restored))

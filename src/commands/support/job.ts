@@ -25,10 +25,13 @@ function tell({ progress: { done, total, unit } }: Job): void {
 }
 
 /** Runs work that cleans up when interrupted by Ctrl-C, a closed terminal or SIGTERM. */
-export async function untilSignal<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function untilSignal<T>(
+  work: (signal: AbortSignal) => Promise<T>,
+  message = 'Interrupted. Partial files were removed.',
+): Promise<T> {
   const stop = new AbortController()
   const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  const cut = (): void => stop.abort(new Failure('Interrupted. Partial files were removed.', 'cut_short'))
+  const cut = (): void => stop.abort(new Failure(message, 'cut_short'))
   // not `once`: signal-exit, a dependency of write-file-atomic, ends the process when its listener is the only one left
   for (const name of names) process.on(name, cut)
   try {

@@ -1,3 +1,4 @@
+import type { Words as IndexedWords } from '../../store/copy/side.ts'
 import { empty, type Engine, sql, type Sql, type Transaction } from '../../store/database.ts'
 import type { Term } from './term.ts'
 import { queryOf, vectorOf } from './text-vectors.ts'
@@ -26,14 +27,18 @@ interface Selection {
 }
 
 /** Adds the words of an e-mail to the index. */
-export async function insertWords(tx: Transaction, seq: number, { identity_id, ...words }: Words): Promise<void> {
-  const owner = ownerToken(identity_id)
-  const [sender, subject, body] = [indexable(words.sender), indexable(words.subject), indexable(words.body)]
+export async function insertWords(tx: Transaction, seq: number, words: Words): Promise<void> {
+  const { owner, sender, subject, body } = indexedWords(words)
   await tx.run(
     tx.engine === 'sqlite'
       ? sql`INSERT INTO emails_search (rowid, owner, sender, subject, body) VALUES (${seq}, ${owner}, ${sender}, ${subject}, ${body})`
       : sql`INSERT INTO emails_search (rowid, words) VALUES (${seq}, CAST(${vectorOf(owner, { sender, subject, body })} AS tsvector))`,
   )
+}
+
+/** The words as they are put into the index. */
+export function indexedWords({ identity_id, sender, subject, body }: Words): IndexedWords {
+  return { owner: ownerToken(identity_id), sender: indexable(sender), subject: indexable(subject), body: indexable(body) }
 }
 
 export async function deleteWords(tx: Transaction, seq: number): Promise<void> {

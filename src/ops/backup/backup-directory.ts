@@ -23,7 +23,7 @@ export interface StoredBackup {
 const form = /^pillarbox-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.tar$/
 
 /** Files that a killed process can leave behind. */
-const drafts = /^pillarbox-\d{8}T\d{9}Z\.tar\.part(?:\.db(?:-journal)?)?$/
+const drafts = /^pillarbox-\d{8}T\d{9}Z\.tar\.part(?:\.db(?:-journal|-wal|-shm)?)?$/
 
 /** The age at which an unchanged draft is abandoned, in milliseconds. */
 const abandoned = hour

@@ -6,12 +6,14 @@ import { type Page, type Paging, picked } from '../../core/shapes.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
 import type { Job } from '../../jobs/model.ts'
 import type { KeyPlace } from './key-files.ts'
-import { mustBeInDirectory } from './elsewhere.ts'
+import type { BackupInput } from './make.ts'
 import { Backup } from './model.ts'
 import { BackupDirectory, type BackupDirectorySettings, momentOf, type StoredBackup } from './backup-directory.ts'
 
 export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
   data_dir: string
+  /** The database of a box on PostgreSQL; that of the start. */
+  database: BackupInput['database']
   mail_domain: string
 }
 
@@ -31,18 +33,18 @@ export class Backups {
   }
 
   reload(settings: BackupSettings): void {
-    this.#settings = settings
+    const { database } = this.#settings
+    this.#settings = { ...settings, database }
   }
 
   /** Starts a backup. Throws Fault conflict when no directory is configured, or another is running. */
   async begin(caller: Caller): Promise<Job> {
     const { jobs, clock, version, log } = this.#deps
-    const { data_dir, keys_dir, master_key_file, mail_domain } = this.#settings
-    mustBeInDirectory(data_dir)
+    const { data_dir, database, keys_dir, master_key_file, mail_domain } = this.#settings
     const backupDirectory = new BackupDirectory(this.#settings)
     // so that the caller gets a missing directory as an error
     await backupDirectory.requireWritable()
-    const place = { data_dir, keys_dir, master_key_file, mail_domain }
+    const place = { data_dir, database, keys_dir, master_key_file, mail_domain }
     return jobs.start(
       caller,
       'backup',

@@ -3,18 +3,21 @@ import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 import { masterKeySource } from '../../core/service-unit.ts'
-import { syncPath } from '../../store/files.ts'
+import { removeDatabase, syncPath } from '../../store/files.ts'
+import type { PostgresTarget } from '../../store/postgres/connections.ts'
+import { requireOneDatabase } from '../../store/postgres/note.ts'
 import { ArchiveWriter } from './archive/archive-writer.ts'
-import { mustBeInDirectory } from './elsewhere.ts'
 import { diskFault, refused } from './faults.ts'
 import { keyFiles, type KeyPlace } from './key-files.ts'
 import { entryNames, formatName, formatVersion, type Manifest } from './archive/manifest.ts'
 import { keysContext, sealKeys } from './sealed-keys.ts'
-import { takeSnapshot } from './snapshot.ts'
+import { type Snapshot, takeSnapshot } from './snapshot.ts'
 
 export interface BackupInput extends KeyPlace {
   file: string
   data_dir: string
+  /** The database of a box on PostgreSQL. */
+  database: PostgresTarget | undefined
   /** Encrypts the keys; without it they are left out. */
   passphrase?: string | undefined
   force?: boolean
@@ -37,11 +40,11 @@ export async function makeBackup(
   signal?: AbortSignal,
 ): Promise<MadeBackup> {
   const [draft, copy] = draftsOf(input.file)
-  mustBeInDirectory(input.data_dir)
+  checkDatabase(input)
   checkPlace(input)
-  checkSpace(input)
+  if (input.database === undefined) checkSpace(input)
   try {
-    const { state, master_key_name, ...moment } = takeSnapshot(input.data_dir, copy)
+    const { state, master_key_name, ...moment } = await snapshot(input, copy, signal)
     signal?.throwIfAborted()
     const keys = input.passphrase === undefined ? undefined : keyFiles(input, master_key_name)
     const { program_version, mail_domain, created_at } = input
@@ -76,13 +79,31 @@ export async function makeBackup(
     rmSync(draft, { force: true })
     throw diskFault(error, `${input.file} could not be written`)
   } finally {
-    rmSync(copy, { force: true })
+    removeDatabase(copy)
   }
 }
 
 /** The temporary files of a backup: the archive, and the copy of the database. */
 export function draftsOf(file: string): [archive: string, copy: string] {
   return [`${file}.part`, `${file}.part.db`]
+}
+
+async function snapshot({ data_dir, database }: BackupInput, copy: string, signal?: AbortSignal): Promise<Snapshot> {
+  if (database === undefined) return takeSnapshot(data_dir, copy)
+  // with the driver, which boxes on SQLite do not need
+  const { takeServerSnapshot } = await import('./server-snapshot.ts')
+  return takeServerSnapshot(data_dir, database, copy, signal)
+}
+
+function checkDatabase({ data_dir, database }: BackupInput): void {
+  try {
+    requireOneDatabase(data_dir, database)
+  } catch (error) {
+    throw refused((error as Error).message, 'no_box', error)
+  }
+  const state = join(data_dir, 'state.json')
+  if (database !== undefined && !existsSync(state))
+    throw refused(`There is no box in ${data_dir}: ${state} is missing.`, 'no_box')
 }
 
 function checkPlace(input: BackupInput): void {

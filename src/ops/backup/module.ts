@@ -29,6 +29,6 @@ async function newest(backups: Backups): Promise<number> {
   }
 }
 
-function settingsOf({ backup, data_dir, keys_dir, master_key_file, mail }: Config): BackupSettings {
-  return { ...backup, data_dir, keys_dir, master_key_file, mail_domain: mail.domain }
+function settingsOf({ backup, data_dir, database, keys_dir, master_key_file, mail }: Config): BackupSettings {
+  return { ...backup, data_dir, database: database.url, keys_dir, master_key_file, mail_domain: mail.domain }
 }

@@ -3,12 +3,14 @@ import { dirname, join, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { makeKey, type SealedColumn } from '../../core/seal/seal.ts'
 import { knownVersion } from '../../store/migrate.ts'
+import type { PostgresTarget } from '../../store/postgres/connections.ts'
 import { BackupArchive } from './archive/archive.ts'
 import { diskFault, refused } from './faults.ts'
 import { inspectDatabase, inspectState, requireKnownVersion } from './inspect.ts'
 import { type KeyPlace, masterKeyOf } from './key-files.ts'
 import { entryNames, type Manifest } from './archive/manifest.ts'
 import { type Owner, reserved, RestoreTarget } from './place.ts'
+import type { RestoreServer } from './restore-server.ts'
 import { type KeyFiles, keysContext, openKeys } from './sealed-keys.ts'
 import { masterKeyName, value, withDatabase } from './snapshot.ts'
 import { unpack } from './unpack.ts'
@@ -17,6 +19,8 @@ import { bringUp, masterKeyIn, mustOpen } from './verify.ts'
 export interface RestoreInput extends KeyPlace {
   file: string
   data_dir: string
+  /** The empty database of PostgreSQL that the box gets. */
+  database?: PostgresTarget | undefined
   passphrase?: string | undefined
   /** A master key file that was kept elsewhere. */
   master_key?: string | undefined
@@ -46,7 +50,14 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
   const given = await masterKeyIn(archive, input)
   await archive.check(signal)
   await inspectState(archive)
-  const place = new RestoreTarget(input.data_dir, 'state.json')
+  const server = input.database && (await openServer(input.database, archive))
+  let place: RestoreTarget
+  try {
+    place = new RestoreTarget(input.data_dir, 'state.json')
+  } catch (error) {
+    await server?.close()
+    throw error
+  }
   const keyPlaces: RestoreTarget[] = []
   try {
     const file = await unpack(archive, place.draft, signal)
@@ -57,6 +68,7 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
     bringUp(archive, file)
     const lost = keys.lost ? dropUnreadable(file, await input.columns()) : {}
     const waiting = waitingIn(file)
+    await server?.fill(file, place.draft, signal)
     signal?.throwIfAborted()
     const owner = ownerOf(input.data_dir)
     if (keys.write) keyPlaces.push(placedKeys(input.keys_dir, keys.write))
@@ -70,7 +82,15 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
     if (RestoreTarget.isFree(input.data_dir)) for (const one of keyPlaces) one.abandon()
     signal?.throwIfAborted()
     throw diskFault(error, `${input.data_dir} could not be restored`)
+  } finally {
+    await server?.close()
   }
+}
+
+async function openServer(target: PostgresTarget, archive: BackupArchive): Promise<RestoreServer> {
+  // with the driver, which boxes on SQLite do not need
+  const { RestoreServer: Server } = await import('./restore-server.ts')
+  return Server.open(target, archive.manifest.box_id)
 }
 
 /** Checks the key before the long steps. */

@@ -1,6 +1,7 @@
 import { fork } from 'node:child_process'
 import { rmSync, statSync } from 'node:fs'
 import { Fault } from '../../core/fault.ts'
+import { removeDatabase } from '../../store/files.ts'
 import { refused } from './faults.ts'
 import { type BackupInput, draftsOf, type MadeBackup } from './make.ts'
 
@@ -52,7 +53,8 @@ export async function backUpInChild(
     signal?.removeEventListener('abort', kill)
   }
   if (end.made) return end.made
-  for (const left of [draft, copy, `${copy}-journal`]) rmSync(left, { force: true })
+  rmSync(draft, { force: true })
+  removeDatabase(copy)
   signal?.throwIfAborted()
   if (end.failed?.code !== undefined) throw refused(end.failed.message, end.failed.code)
   throw new Fault('internal_error', 'The backup was interrupted: its process exited. Partial files were removed; try again.', {

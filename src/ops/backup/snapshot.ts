@@ -8,7 +8,8 @@ import { tombstones } from '../retention/search-index.ts'
 import type { Manifest } from './archive/manifest.ts'
 import { diskFault, refused } from './faults.ts'
 
-interface Snapshot {
+/** The copy of a database, with what is said of it in the manifest. */
+export interface Snapshot {
   state: Buffer
   box_id: string
   database_version: number
@@ -37,11 +38,13 @@ export function takeSnapshot(directory: string, copy: string): Snapshot {
   throw refused(`${join(directory, 'state.json')} changes while it is copied. Try again.`, 'busy')
 }
 
-function stateOf(directory: string): Buffer {
+/** The content of `state.json`. */
+export function stateOf(directory: string): Buffer {
   return readFileSync(join(directory, 'state.json'))
 }
 
-function boxOf(directory: string, state: Buffer): { box_id: string } {
+/** Whose box a `state.json` is. Throws Fault when it is none. */
+export function boxOf(directory: string, state: Buffer): { box_id: string } {
   try {
     return { box_id: State.parse(JSON.parse(state.toString())).box_id }
   } catch (error) {
@@ -78,7 +81,8 @@ function clearSearchIndex(copy: string): void {
   })
 }
 
-function described(file: string, copy: string): Omit<Snapshot, 'state' | 'box_id'> {
+/** What the manifest says of a copied database. */
+export function described(file: string, copy: string): Omit<Snapshot, 'state' | 'box_id'> {
   return withDatabase(copy, { readOnly: true }, (database) => {
     const id = value(database, 'PRAGMA application_id')
     if (id !== applicationId) throw refused(`${file} is not a Pillarbox database. Nothing was backed up.`, 'no_box')

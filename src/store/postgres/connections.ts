@@ -6,6 +6,7 @@ import type { PostgresTarget } from '../../config/database/postgres-url.ts'
 /** A connection to the server. */
 export type Connection = pg.Client
 export type Connections = pg.Pool
+export type { PostgresTarget } from '../../config/database/postgres-url.ts'
 
 interface ConnectionOptions {
   /** Milliseconds after which a statement without an answer is given up, with its connection. */

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { unfinishedCopyOn } from '../copy/postgres-side.ts'
 import { Newer } from '../files.ts'
 import { Held, locked } from './box-lock.ts'
 import { type Connection, connect, sqlState } from './connections.ts'
@@ -29,6 +30,58 @@ export async function preparePostgres(target: PostgresTarget, expected: boolean,
     await migrate(connection, target, expected, folder)
   } finally {
     await connection.end().catch(() => {})
+  }
+}
+
+/** A database that a copy is written to, open with the lock of the box. */
+export interface CopyTarget {
+  connection: Connection
+  /** What an unfinished copy in it is a copy of; undefined where there is none. */
+  unfinished: string | undefined
+  /** Brings an empty database to the schema of this version. */
+  prepare: () => Promise<void>
+}
+
+/** Opens a database for a copy to be written. Throws an Error that says what is wrong with it; it is left unchanged. */
+export async function openCopyTarget(target: PostgresTarget): Promise<CopyTarget> {
+  const connection = await reach(target)
+  try {
+    await check(connection, target)
+    if (!(await locked(connection))) throw new Held(target)
+    const what = capitalized(describeTarget(target))
+    const version = await versionOf(connection, what)
+    const unfinished = version === undefined ? undefined : await unfinishedCopyOn(connection)
+    if (version !== undefined && unfinished === undefined && (await isUsed(connection)))
+      throw new Error(`${what} has the data of a box. Name an empty database; nothing was changed.`)
+    if (unfinished !== undefined && version !== knownPostgresVersion())
+      throw new Error(
+        `${what} has an unfinished copy of another version (${version}, this program's is ${knownPostgresVersion()}). Go on with that program, or drop the database and create it anew.`,
+      )
+    return { connection, unfinished, prepare: () => migrate(connection, target, false, own, unfinished) }
+  } catch (error) {
+    await connection.end().catch(() => {})
+    throw error
+  }
+}
+
+/** Opens the database of a box for a copy to be made of it: `alone` with the lock of the box. Throws an Error when it has another version. */
+export async function openCopySource(target: PostgresTarget, alone: boolean): Promise<Connection> {
+  const connection = await reach(target)
+  try {
+    if (alone && !(await locked(connection))) throw new Held(target)
+    const what = capitalized(describeTarget(target))
+    const [version, known] = [await versionOf(connection, what), knownPostgresVersion()]
+    if (version === undefined) throw new Error(`${what} is empty: there is no box in it.`)
+    if ((await unfinishedCopyOn(connection)) !== undefined) throw new Error(unfinishedCopy(what))
+    if (version > known) throw newer(what, version, known)
+    if (version < known)
+      throw new Error(
+        `${what} was last opened by an earlier Pillarbox (version ${version}, this one's is ${known}). Start the box once with this program.`,
+      )
+    return connection
+  } catch (error) {
+    await connection.end().catch(() => {})
+    throw error
   }
 }
 
@@ -76,7 +129,13 @@ async function check(connection: Connection, target: PostgresTarget): Promise<vo
     )
 }
 
-async function migrate(connection: Connection, target: PostgresTarget, expected: boolean, folder: string): Promise<void> {
+async function migrate(
+  connection: Connection,
+  target: PostgresTarget,
+  expected: boolean,
+  folder: string,
+  unfinished?: string,
+): Promise<void> {
   const what = capitalized(describeTarget(target))
   const known = knownPostgresVersion(folder)
   const version = await versionOf(connection, what)
@@ -84,13 +143,12 @@ async function migrate(connection: Connection, target: PostgresTarget, expected:
     throw new Error(
       `${what} is empty, although this data directory had a database. Restore it, or set the database.url that was set before; nothing was changed.`,
     )
-  if (version !== undefined && version > known)
-    throw new Newer(
-      `${what} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program.`,
-    )
+  if (version !== undefined && version > known) throw newer(what, version, known)
   if (version !== undefined && version < baseline)
     throw new Error(`${what} is damaged: its version is ${version}. Restore it; nothing was changed.`)
-  if (version !== undefined && !expected && (await isUsed(connection)))
+  if (version !== undefined && unfinished === undefined && (await unfinishedCopyOn(connection)) !== undefined)
+    throw new Error(unfinishedCopy(what))
+  if (version !== undefined && unfinished === undefined && !expected && (await isUsed(connection)))
     throw new Error(
       `${what} has the data of a box, but state.json, which names its accounts, is new. Restore that file, or set another database; nothing was changed.`,
     )
@@ -102,6 +160,19 @@ async function migrate(connection: Connection, target: PostgresTarget, expected:
     const to = baseline + index + 1
     if (to > (version ?? baseline)) await run(connection, what, to - 1, path, `UPDATE schema_version SET version = ${to}`)
   }
+}
+
+function newer(what: string, version: number, known: number): Newer {
+  return new Newer(
+    `${what} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program.`,
+  )
+}
+
+function unfinishedCopy(what: string): string {
+  return (
+    `${what} has only a part of a box: pillarbox move or pillarbox restore has not ended. Run the same command again, which goes on; or drop the database. ` +
+    'Until then no box starts on it.'
+  )
 }
 
 /** Undefined when the schema is empty. */

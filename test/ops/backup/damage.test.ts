@@ -154,6 +154,7 @@ test('a database that is wrong inside a right archive is noticed', async () => {
     const input = {
       file,
       data_dir: data,
+      database: undefined,
       keys_dir: `${data}-keys`,
       passphrase,
       program_version: '0.1.0',

@@ -1,0 +1,42 @@
+import { Fault } from '../../core/fault.ts'
+import { Different } from '../../store/copy/copy.ts'
+import { WrongValue } from '../../store/copy/postgres-side.ts'
+import { sqlState, withoutValues } from '../../store/postgres/connections.ts'
+
+/** The Fault of a move that is refused, or that stopped. */
+export function moveFault(message: string, code: string, cause?: unknown): Fault {
+  return new Fault('invalid_request', message, { code, cause })
+}
+
+const goesOn = 'What was copied is kept: run the same command again, and it goes on. The box that is moved was not changed.'
+
+/** The Fault of a copy that stopped. */
+export function stopped(error: unknown): unknown {
+  if (error instanceof Fault || !(error instanceof Error)) return error
+  withoutValues(error)
+  if (error instanceof Different || error instanceof WrongValue)
+    return moveFault(
+      `${error.message} The box that is moved was not changed. Run the command again, which begins anew.`,
+      'move_failed',
+      error,
+    )
+  const { code, errcode = 0 } = error as { code?: string; errcode?: number }
+  const kind = errcode & 0xff
+  // 778 is a write that the system refused
+  if (code === 'ENOSPC' || code === 'EDQUOT' || kind === 13 || errcode === 778)
+    return moveFault(`The move stopped: the disk of the data directory is full. Free space. ${goesOn}`, 'storage_full', error)
+  // SQLITE_CORRUPT, SQLITE_NOTADB
+  if (kind === 11 || kind === 26)
+    return moveFault(
+      `The move stopped: a database file is damaged (${error.message}). Restore a backup.`,
+      'database_damaged',
+      error,
+    )
+  if (sqlState(error) === '53100')
+    return moveFault(
+      `The move stopped: the disk of the database server is full. Free space there. ${goesOn}`,
+      'storage_full',
+      error,
+    )
+  return moveFault(`The move stopped: ${error.message.replace(/\.$/, '')}. ${goesOn}`, 'move_failed', error)
+}

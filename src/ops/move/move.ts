@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CopiedTable, CopyProgress } from '../../store/copy/copy.ts'
+import { mustBeNoRestore } from '../../store/files.ts'
+import { DirectoryLock } from '../../store/lock.ts'
+import type { PostgresTarget } from '../../store/postgres/connections.ts'
+import { State } from '../../store/state.ts'
+import { moveFault } from './failures.ts'
+import { moveToPostgres } from './to-postgres.ts'
+import { moveToSqlite } from './to-sqlite.ts'
+
+export interface MoveInput {
+  data_dir: string
+  /** The database of the settings. */
+  database: PostgresTarget | undefined
+  to: PostgresTarget | 'sqlite'
+}
+
+/**
+ * Moves all data of a stopped box from its database file to PostgreSQL, or back; what it is moved from is left unchanged. A move that was interrupted goes
+ * on. Returns the tables, which are the same there. Throws Fault, and InUse while the box runs.
+ */
+export async function moveBox(
+  { data_dir, database, to }: MoveInput,
+  options: CopyProgress = {},
+): Promise<Record<string, CopiedTable>> {
+  mustBeNoRestore(data_dir)
+  const box = boxIn(data_dir)
+  const lock = new DirectoryLock(data_dir)
+  try {
+    lock.note()
+    return await (to === 'sqlite' ? moveToSqlite(data_dir, box, database, options) : moveToPostgres(data_dir, box, to, options))
+  } finally {
+    lock.release()
+  }
+}
+
+function boxIn(directory: string): string {
+  const file = join(directory, 'state.json')
+  try {
+    return State.parse(JSON.parse(readFileSync(file, 'utf8'))).box_id
+  } catch (error) {
+    throw moveFault(`There is no box in ${directory}: ${file} cannot be read. Nothing was changed.`, 'no_box', error)
+  }
+}

@@ -1,0 +1,65 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { wordIndex } from '../../mail/search/stored-words.ts'
+import type { CopiedTable, CopyProgress } from '../../store/copy/copy.ts'
+import { PostgresCopy } from '../../store/copy/into-postgres.ts'
+import { checkFiles } from '../../store/files.ts'
+import { applicationId, damageIn, knownVersion, unchanged } from '../../store/migrate.ts'
+import type { PostgresTarget } from '../../store/postgres/connections.ts'
+import { databaseElsewhere, isNoted, notePostgres } from '../../store/postgres/note.ts'
+import { moveFault, stopped } from './failures.ts'
+
+/** Copies the database file of a stopped box into an empty database of PostgreSQL, which is its database then. Throws Fault. */
+export async function moveToPostgres(
+  directory: string,
+  box_id: string,
+  target: PostgresTarget,
+  options: CopyProgress,
+): Promise<Record<string, CopiedTable>> {
+  const file = join(directory, 'pillarbox.db')
+  const elsewhere = databaseElsewhere(directory)
+  if (elsewhere !== undefined && (!isNoted(directory, target) || !existsSync(file)))
+    throw moveFault(
+      `${elsewhere} It can be moved to SQLite only: pillarbox move --to sqlite. Nothing was changed.`,
+      'on_postgresql',
+    )
+  checkSource(file)
+  const copy = await PostgresCopy.open(target, box_id).catch((error: unknown) => {
+    throw moveFault((error as Error).message, 'database_unavailable', error)
+  })
+  try {
+    // the file is from before: what happened since is on the server
+    if (elsewhere !== undefined && !copy.begun) throw moveFault(`${elsewhere} Nothing was changed.`, 'on_postgresql')
+    const whenSame = (): void => notePostgres(directory, target)
+    return await copy.fill(file, { ...options, box_id, words: wordIndex, whenSame })
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    throw stopped(error)
+  } finally {
+    await copy.close()
+  }
+}
+
+/** Throws Fault when the file is not a database of this version, or is damaged. */
+function checkSource(file: string): void {
+  try {
+    checkFiles(file, true)
+    using database = new DatabaseSync(unchanged(file), { readOnly: true, timeout: 5000 })
+    const read = (pragma: string): unknown => Object.values(database.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]
+    if (read('application_id') !== applicationId) throw new Error(`${file} is not a Pillarbox database.`)
+    const [version, known] = [Number(read('user_version')), knownVersion()]
+    if (version > known)
+      throw new Error(
+        `${file} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program.`,
+      )
+    if (version < known)
+      throw new Error(
+        `${file} was last opened by an earlier Pillarbox (version ${version}, this one's is ${known}). Start the box once with this program.`,
+      )
+    const damage = damageIn(database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string })
+    if (damage !== null) throw new Error(`${file} is damaged: ${damage}. Restore a backup.`)
+  } catch (error) {
+    throw moveFault(`${(error as Error).message} Nothing was changed.`, 'database_unavailable', error)
+  }
+}

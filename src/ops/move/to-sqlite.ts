@@ -1,0 +1,61 @@
+import { existsSync, renameSync, statfsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { wordIndex } from '../../mail/search/stored-words.ts'
+import type { CopiedTable, CopyProgress } from '../../store/copy/copy.ts'
+import { copyIntoFile } from '../../store/copy/into-file.ts'
+import { beginSnapshot } from '../../store/copy/postgres-side.ts'
+import { removeDatabase, syncPath } from '../../store/files.ts'
+import type { Connection, PostgresTarget } from '../../store/postgres/connections.ts'
+import { forgetPostgres, isNoted, movingFile } from '../../store/postgres/note.ts'
+import { openCopySource } from '../../store/postgres/prepare.ts'
+import { moveFault, stopped } from './failures.ts'
+
+/** Copies the database of a stopped box on PostgreSQL into a file, which is its database then. Throws Fault. */
+export async function moveToSqlite(
+  directory: string,
+  box_id: string,
+  source: PostgresTarget | undefined,
+  options: CopyProgress,
+): Promise<Record<string, CopiedTable>> {
+  const file = join(directory, 'pillarbox.db')
+  const draft = movingFile(directory)
+  if (source === undefined)
+    throw moveFault('database.url is not set: it names the database that is moved. Nothing was changed.', 'on_sqlite')
+  // an empty log is what a reader leaves
+  const there = [file, `${file}-wal`].find((name) => (statSync(name, { throwIfNoEntry: false })?.size ?? 0) > 0)
+  if (there !== undefined)
+    throw moveFault(`${there} exists: it is of another time. Move it away; nothing was changed.`, 'not_empty')
+  // without the note, a former move had everything
+  if (!isNoted(directory, source) && !existsSync(draft))
+    throw moveFault(`${directory} is not the data directory of the box in that database. Nothing was changed.`, 'no_box')
+  const connection = await openCopySource(source, true).catch((error: unknown) => {
+    throw moveFault(`${(error as Error).message} Nothing was changed.`, 'database_unavailable', error)
+  })
+  try {
+    await beginSnapshot(connection)
+    if (!existsSync(draft)) await mustFit(connection, directory)
+    const copied = await copyIntoFile(connection, draft, { ...options, box_id, words: wordIndex, resumable: true })
+    if (existsSync(`${draft}-wal`)) throw new Error(`${draft}-wal is in use`)
+    syncPath(draft)
+    // a box without the file does not start: nothing is lost between the two
+    removeDatabase(file)
+    forgetPostgres(directory)
+    renameSync(draft, file)
+    syncPath(directory)
+    return copied
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    throw stopped(error)
+  } finally {
+    await connection.end().catch(() => {})
+  }
+}
+
+async function mustFit(connection: Connection, directory: string): Promise<void> {
+  const { rows } = await connection.query('SELECT pg_database_size(current_database()) AS size')
+  const { size } = rows[0] as { size: number }
+  const { bavail, bsize } = statfsSync(directory)
+  if (bavail * bsize > size) return
+  const message = `The disk of ${directory} has too little free space: the database has ${size} bytes, and ${bavail * bsize} are free. Nothing was changed.`
+  throw moveFault(message, 'storage_full')
+}
