@@ -18,7 +18,7 @@ export interface Estate {
 type Home = Pick<Appliance, 'key' | 'smtp' | 'dns' | 'call' | 'settled'>
 
 /** The estates of all tests; those of one call are named by it. */
-const ofAll = /^(?:Own|Sibling|Foreign)$/
+const ofAll = /^(?:Own|Sibling|Foreign|Suspended|Deleted|Expired|Stopped)$/
 
 /** The estates of calls on a whole identity have what those of all tests have, but domains. */
 const ofIdentity = /\/identities\/:id(?:\/export|\/trash\/empty)?$/

@@ -133,13 +133,14 @@ function databaseOf({ directory }: Habitable): string {
   return join(directory, 'data', 'pillarbox.db')
 }
 
-async function addedAccount(box: Habitable, name: string, email: string): Promise<{ id: string }> {
+/** An account with one person, its owner. */
+export async function addedAccount(box: Habitable, name: string, email: string): Promise<{ id: string }> {
   const { status, body } = await box.call('POST', '/v1/accounts', { ...person, name, email })
   if (status !== 201) throw new Error(`The account was not added: ${JSON.stringify(body)}`)
   return { id: body['id'] as string }
 }
 
-async function plantedKey(box: Habitable, database: Store, input: PlantedKey): Promise<string> {
+export async function plantedKey(box: Habitable, database: Store, input: PlantedKey): Promise<string> {
   const key = plant(database, input)
   if (input.revoked_at === undefined && input.expires_at === undefined)
     await until(async () => (await box.call('GET', '/v1/identities', undefined, { key })).status !== 401)

@@ -109,6 +109,35 @@ test('what is no HTTP at all gets an answer in the shape of every error', async 
   }
 })
 
+test.each([
+  ['no HTTP', 'nonsense\r\n\r\n', ['400']],
+  [
+    'broken chunks',
+    'POST /v1/toys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+    ['400'],
+  ],
+  // without a key it is refused before
+  ['broken chunks of a stranger', 'POST /v1/toys HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n', ['401']],
+])('requests before %s are answered first, in their order, and it has one answer', async (_, broken, refused) => {
+  const good = 'GET /v1/toys?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\n\r\n'
+  const answer = await box.raw(`${good}${good}${broken}`)
+  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '200', ...refused])
+})
+
+test('a request that was answered before its body arrived has no second answer when that is broken', async () => {
+  const head = 'POST /v1/toys HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const answer = await new Promise<string>((resolve) => {
+    let told = ''
+    const socket = connect(box.port, '127.0.0.1', () => socket.write(head))
+    socket.on('data', (chunk: Buffer) => {
+      if (told === '') socket.write('xyz\r\n')
+      told += chunk.toString()
+    })
+    socket.on('close', () => resolve(told))
+  })
+  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['401'])
+})
+
 test('what is no HTTP counts against the address it came from, and is told how that stands', async () => {
   const limited = await openToybox({ public_rate_limit: 3 })
   const left: string[] = []

@@ -15,7 +15,9 @@ export interface Draft {
   changes: string[]
   /** The path still is that of the call. */
   known: boolean
-  /** How many answers it may have; after more or less than one the connection may be closed. */
+  /** What comes behind it on its connection may not be read. */
+  last: boolean
+  /** How many answers it may have: what is broken may be taken for another request, or for a part of one. */
   answers: { least: number; most: number }
 }
 
@@ -276,7 +278,6 @@ const bodyChanges: Record<string, Change> = {
   'large body': (draft, random) => {
     changeJson(draft, (value) => void (value['padding'] = 'x'.repeat(pick([65_600, 70_000], random))))
     // what is not read to its end is cut
-    draft.answers = { least: 1, most: 1 }
     lastOf(draft)
   },
   'content type': (draft, random) => void setHeader(draft, 'Content-Type', pick(types, random)),
@@ -326,7 +327,8 @@ const pathChanges: Record<string, Change> = {
   'no method': (draft, random) => {
     draft.method = pick(['get', 'FOO', '', 'G ET', 'PRI', 'CONNECT'], random)
     draft.known = false
-    draft.answers = { least: draft.method === 'CONNECT' ? 0 : 1, most: 2 }
+    // there is nothing behind the box to connect to
+    if (draft.method === 'CONNECT') draft.answers = { least: 0, most: 1 }
     lastOf(draft)
   },
 }
@@ -355,6 +357,8 @@ const headerChanges: Record<string, Change> = {
   },
 }
 
+const broken = ['bad chunk', 'no last chunk', 'short length', 'long length', 'odd length', 'both', 'coding'] as const
+
 const framingChanges: Record<string, Change> = {
   chunked: (draft, random) => frame(draft, pick(['chunked', 'extension'], random)),
   framing: (draft, random) => {
@@ -364,7 +368,6 @@ const framingChanges: Record<string, Change> = {
   },
   version: (draft, random) => {
     draft.version = pick(['HTTP/1.0', 'HTTP/1.2', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/1.1 ', 'http/1.1', 'HTTP/11', ''], random)
-    draft.answers = { least: 1, most: 2 }
     lastOf(draft)
   },
 }
@@ -476,10 +479,7 @@ function unknown(draft: Draft, path: string): void {
   draft.path = path
   draft.known = false
   // a path can have what no request line can
-  if (/[^\x21-\x7e]/.test(path)) {
-    draft.answers = { least: 1, most: 2 }
-    lastOf(draft)
-  }
+  if (/[^\x21-\x7e]/.test(path)) lastOf(draft)
 }
 
 function frame(draft: Draft, framing: Framing): void {
@@ -487,7 +487,6 @@ function frame(draft: Draft, framing: Framing): void {
   draft.framing = framing
 }
 
-/** What comes behind it on its connection may not be read. */
 function lastOf(draft: Draft): void {
-  draft.answers = { ...draft.answers, most: Math.max(2, draft.answers.most) }
+  draft.last = true
 }

@@ -188,7 +188,7 @@ class HttpCase {
     while (requests.length < count) {
       const request = this.#request(random)
       requests.push(request)
-      if (request.draft.answers.most > 1) break
+      if (request.draft.last) break
     }
     return requests
   }
@@ -215,6 +215,7 @@ class HttpCase {
       version: 'HTTP/1.1',
       changes: [],
       known: true,
+      last: false,
       answers: { least: 1, most: 1 },
     }
     if (question.body !== undefined) {
@@ -233,8 +234,8 @@ class HttpCase {
 
   async #faultsOf(requests: Request[], manner: Manner): Promise<string[]> {
     const methods = requests.map(({ draft }) => draft.method)
-    const { answers: bounds } = requests.at(-1)!.draft
-    const isClean = bounds.most === 1
+    const { answers: bounds, last: isBroken } = requests.at(-1)!.draft
+    const isClean = !isBroken
     const least = requests.length - 1 + bounds.least
     // what is all well is followed by one more call, whose answer is the last
     const octets = Buffer.concat([...requests.map((request) => request.octets), ...(isClean ? [this.#last()] : [])])
@@ -251,7 +252,7 @@ class HttpCase {
         faults.push(`${answers.length} answers to ${requests.length} requests`)
       for (const [index, answer] of answers.entries()) {
         const request = requests[index]
-        faults.push(...this.#faultsOfAnswer(answer, request?.draft.answers.most === 1 ? request : undefined))
+        faults.push(...this.#faultsOfAnswer(answer, request?.draft.last ? undefined : request))
       }
     } catch (error) {
       faults.push((error as Error).message)
