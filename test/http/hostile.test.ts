@@ -111,6 +111,7 @@ test('what is no HTTP at all gets an answer in the shape of every error', async 
 
 test.each([
   ['no HTTP', 'nonsense\r\n\r\n', ['400']],
+  ['CONNECT', 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', ['400']],
   [
     'broken chunks',
     'POST /v1/toys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',

@@ -126,6 +126,11 @@ export class Listener {
       if (!this.#connections.add(socket, { max: this.#maxConnections, trusted })) connectionRefused?.()
     })
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
+    // Node would destroy the connection, and with it the answers to the requests before
+    this.#server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+      socket.on('error', () => undefined)
+      this.#refuse({ code: 'CONNECT' }, socket)
+    })
     // Node would answer 417, which the API does not use; an unknown expectation is ignored
     this.#server.on('checkExpectation', serve)
     const { upgrader } = options
@@ -300,5 +305,6 @@ function hasBody({ headers: { 'transfer-encoding': encoding, 'content-length': l
 const rejections: Record<string, [code: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The header fields are larger than 16 KiB.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['malformed_request', 'The chunk extensions are too large.'],
+  CONNECT: ['malformed_request', 'CONNECT is not available: this is no proxy.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
 }
