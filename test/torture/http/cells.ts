@@ -75,8 +75,9 @@ const placesOf = new Map(
     const alone = everyPlace.map((place) => ({ place, mixed: false }))
     const mixed = everyPlace.filter((place) => place !== 'own').map((place) => ({ place, mixed: true }))
     const ids = idsOf(name).length
-    // when an identity ends, its mail leaves the queue a while later
-    if (name.includes('/queue/')) return [name, alone.filter(({ place }) => place !== 'deleted' && place !== 'expired')] as const
+    // when an identity ends, what it has in the queue and its holds end a while later
+    if (/\/(?:queue|holds)\//.test(name))
+      return [name, alone.filter(({ place }) => place !== 'deleted' && place !== 'expired')] as const
     return [name, ids === 0 ? alone.slice(0, 1) : ids === 1 ? alone : [...alone, ...mixed]] as const
   }),
 )

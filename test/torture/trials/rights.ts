@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { type Scope, scopesOfRole } from '../../../src/core/scopes.ts'
 import type { RoutePath } from '../../../src/http/route.ts'
 import { rights as table } from '../../contract/rights-table.ts'
@@ -99,7 +98,7 @@ class RightsTrial {
       cells.map((cell) => () => this.#faultOf(cell)),
     )
     const after = this.#contents()
-    const changed = [...after].flatMap(([row, digest]) => (before.get(row) === digest ? [] : [row]))
+    const changed = [...after].flatMap(([row, text]) => (before.get(row) === text ? [] : [row]))
     const gone = [...before.keys()].filter((row) => !after.has(row))
     const faults = [...answers.flatMap((fault) => fault ?? []), ...(await this.#faultsOfWrite(number))]
     if (changed.length + gone.length > 0) faults.push(`refused calls changed ${[...changed, ...gone].slice(0, 5).join(', ')}`)
@@ -196,20 +195,21 @@ class RightsTrial {
     ])
   }
 
-  /** A digest of each row of what the estates have; the written ones, and what goes on there by itself, are left out. */
+  /** Each row of what the estates have; the written ones, and what goes on there by itself, are left out. */
   #contents(): Map<string, string> {
     const { deleted, expired, ...living } = this.#estates
     const passing = new Set<unknown>([deleted, expired, ...this.#written].flatMap(({ objects }) => Object.values(objects)))
     const identities = new Set<unknown>(Object.values(living).map(({ objects }) => objects['identities/:id']))
-    const digests = new Map<string, string>()
+    const rows = new Map<string, string>()
     for (const [table, columns] of Object.entries(contents)) {
       for (const row of this.#box.database.prepare(`SELECT ${columns} FROM ${table}`).all()) {
+        // the box makes one of this name when it first has mail
+        if (row['name'] === 'postmaster') continue
         if (passing.has(row['id']) || (row['identity_id'] !== undefined && !identities.has(row['identity_id']))) continue
-        const text = JSON.stringify(row)
-        digests.set(`${table} ${row['id']}`, createHash('sha1').update(text).digest('base64'))
+        rows.set(`${table} ${row['id']}`, JSON.stringify(row))
       }
     }
-    return digests
+    return rows
   }
 }
 
