@@ -115,7 +115,7 @@ async function started(world: World, home: string): Promise<Started> {
 async function setPassword(box: Habitable, database: Store): Promise<void> {
   const { account_id } = database.prepare('SELECT account_id FROM api_keys').get() as { account_id: string }
   const token = await plantedLink(join(box.directory, 'data', 'pillarbox.db'), account_id)
-  const set = (): Promise<Answer<unknown>> =>
+  const set = (): Promise<Answer> =>
     box.call<unknown>('POST', '/v1/setup', { ...person, token }, { key: null, headers: { Origin: box.url } })
   // it is seen with the next commit of the box at the latest
   for (let tries = 0; tries < 100; tries += 1) {

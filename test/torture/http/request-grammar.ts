@@ -1,5 +1,6 @@
 import { oddTexts, oddValue } from '../../support/odd-values.ts'
 import { pick, type Random } from '../../support/random.ts'
+import { bodies, brokenQueries, lastHeaders, literals, oddHeaders, segments, types } from './odd-parts.ts'
 
 /** A request that is being changed. */
 export interface Draft {
@@ -47,195 +48,6 @@ export interface Vocabulary {
 
 type Change = (draft: Draft, random: Random, vocabulary: Vocabulary) => void
 
-const literals = [
-  '1e400',
-  '-1e400',
-  '-0',
-  '1E2',
-  '9007199254740993',
-  '-9007199254740993',
-  '0.1e-999',
-  '00',
-  '01',
-  '+1',
-  '.5',
-  '5.',
-  'NaN',
-  'Infinity',
-  '1e309',
-  '2147483648',
-  '-1',
-  '1.5',
-  'true',
-  'null',
-  '""',
-  '[]',
-  '{}',
-  '"\\ud800"',
-  '"\\u0000"',
-  '"\\x41"',
-  "'a'",
-  'undefined',
-  '"\u2028"',
-]
-
-const bodies = [
-  '',
-  ' ',
-  'null',
-  '[]',
-  '"text"',
-  '0',
-  '{',
-  '}',
-  '{}{}',
-  '{}\n{}',
-  '\ufeff{}',
-  '{"a":1,}',
-  '{"a":1 "b":2}',
-  '{a:1}',
-  '// c\n{}',
-  '\0',
-  '--b\r\n',
-  'a=b&c=d',
-  '<a/>',
-  `${'['.repeat(2000)}`,
-  `${'{"a":'.repeat(40)}1${'}'.repeat(40)}`,
-  `[${'1,'.repeat(20_000)}1]`,
-  '{"__proto__":{"a":1}}',
-  '{"constructor":{"prototype":{"a":1}}}',
-]
-
-const types = [
-  '',
-  'text/plain',
-  'application/json; charset=latin1',
-  'application/json; charset=utf-16',
-  'APPLICATION/JSON',
-  'application/json;',
-  'application/json; charset="utf-8"',
-  'application/merge-patch+json',
-  'application/x-www-form-urlencoded',
-  'multipart/form-data; boundary=b',
-  'application/octet-stream',
-  '*/*',
-  'application/json, text/plain',
-  'é/x',
-]
-
-const oddHeaders: readonly (readonly [string, string])[] = [
-  ['Content-Encoding', 'gzip'],
-  ['Content-Encoding', 'identity'],
-  ['Content-Encoding', 'br, gzip'],
-  ['Accept', 'text/html'],
-  ['Accept', 'application/xml;q=1, */*;q=0'],
-  ['Accept-Encoding', 'gzip;q=0, identity;q=0'],
-  ['Accept-Charset', 'utf-7'],
-  ['Accept-Language', 'x'.repeat(3000)],
-  ['Idempotency-Key', ''],
-  ['Idempotency-Key', 'k'.repeat(300)],
-  ['Idempotency-Key', 'é\x80'],
-  ['Idempotency-Key', 'same'],
-  ['Range', 'bytes=0-0'],
-  ['Range', 'bytes=9-1,-5'],
-  ['If-None-Match', '*'],
-  ['If-Match', '"x"'],
-  ['If-Modified-Since', 'yesterday'],
-  ['Origin', 'null'],
-  ['Origin', 'https://elsewhere.test'],
-  ['Sec-Fetch-Site', 'cross-site'],
-  ['Referer', 'not a url'],
-  ['Forwarded', 'for="[::1]:x";proto=https'],
-  ['X-Forwarded-For', '1.2.3.4, ::1, x'],
-  ['X-Forwarded-Proto', 'https'],
-  ['X-Forwarded-Host', 'elsewhere.test'],
-  ['X-HTTP-Method-Override', 'DELETE'],
-  ['X-Original-URL', '/v1/status'],
-  ['X-Request-Id', '<script>'],
-  ['Cookie', 'pillarbox='],
-  ['Cookie', 'pillarbox=a; pillarbox=b; =; ;;'],
-  ['Cookie', `a=${'b'.repeat(4000)}`],
-  ['TE', 'trailers, gzip'],
-  ['Trailer', 'Content-Length'],
-  ['Max-Forwards', '0'],
-  ['Date', '0'],
-  ['User-Agent', ''],
-  ['User-Agent', 'u'.repeat(5000)],
-  ['User-Agent', '\x80\xff'],
-  ['Access-Control-Request-Method', 'PATCH'],
-  ['Sec-WebSocket-Key', 'x'],
-  ['x-odd', oddTexts.filter((text) => /^[\x20-\x7e]*$/.test(text)).join(' ')],
-]
-
-/** Headers that end what can be read of a connection, or its keeping. */
-const lastHeaders: readonly (readonly [string, string])[] = [
-  ['Connection', 'close'],
-  ['Connection', 'keep-alive, close, x'],
-  ['Connection', 'Upgrade'],
-  ['Upgrade', 'h2c'],
-  ['Upgrade', 'websocket'],
-  ['Expect', '100-continue'],
-  ['Expect', 'the unexpected'],
-  ['Host', 'elsewhere.test'],
-  ['Host', 'a b'],
-  ['Host', ''],
-  ['X-Nul', 'a\0b'],
-  ['X Space', 'a'],
-  ['X-Folded', 'a\r\n b'],
-  ['X-Long', 'x'.repeat(20_000)],
-  ['X-Bare', 'a\nX-Injected: b'],
-  ['X-Return', 'a\rb'],
-  ['(x)', 'a'],
-  ['', 'a'],
-  ['Transfer-Encoding', 'gzip'],
-]
-
-const segments = [
-  '',
-  '.',
-  '..',
-  '%2e%2e',
-  '%2f',
-  '%00',
-  '%',
-  '%zz',
-  '%ff',
-  ';a=b',
-  '*',
-  '-1',
-  '0',
-  '1e9',
-  'null',
-  'a b',
-  'é',
-  '\x80',
-  '\u{1F600}',
-  "'",
-  '"',
-  '<',
-  '|',
-  '\\',
-  'x'.repeat(600),
-  'x'.repeat(1100),
-  '__proto__',
-  'search',
-  'V1',
-]
-
-const brokenQueries = [
-  '%',
-  '&%zz=1',
-  '&a=%ff',
-  '&=&=',
-  '&&&',
-  '&a[]=1',
-  '&a=b;c=d',
-  '?x',
-  '&a=+',
-  '&\x80',
-  `&${'x'.repeat(9000)}`,
-]
-
 const bodyChanges: Record<string, Change> = {
   'odd field': (draft, random, { fields }) =>
     changeJson(draft, (value) => void (value[nameOf(value, fields, random)] = oddValue(random))),
@@ -280,7 +92,7 @@ const bodyChanges: Record<string, Change> = {
     // what is not read to its end is cut
     lastOf(draft)
   },
-  'content type': (draft, random) => void setHeader(draft, 'Content-Type', pick(types, random)),
+  'content type': (draft, random) => setHeader(draft, 'Content-Type', pick(types, random)),
 }
 
 const queryChanges: Record<string, Change> = {
@@ -397,14 +209,18 @@ export function change(draft: Draft, random: Random, vocabulary: Vocabulary): vo
   }
 }
 
+function chunk(octets: Buffer, more = ''): Buffer {
+  return Buffer.concat([Buffer.from(`${octets.length.toString(16)}${more}\r\n`), octets, Buffer.from('\r\n')])
+}
+
 /** The octets of a request. */
 export function octetsOf({ method, path, query, headers, body, framing, version }: Draft): Buffer {
   const content = body ?? Buffer.alloc(0)
   const marked = body === undefined && framing === 'length' ? [] : framingOf(framing, content.length)
   const lines = [`${method} ${path}${query === '' ? '' : `?${query}`}${version === '' ? '' : ` ${version}`}`]
   for (const [name, value] of [...headers, ...marked]) lines.push(`${name}: ${value}`)
-  const encoded = Buffer.from(`${lines.map((line) => line.replaceAll(/[\u0100-\uffff]/g, '?')).join('\r\n')}\r\n\r\n`, 'latin1')
-  return Buffer.concat([encoded, sent(framing, content)])
+  const head = Buffer.from(`${lines.map((line) => line.replaceAll(/[\u0100-\uffff]/g, '?')).join('\r\n')}\r\n\r\n`, 'latin1')
+  return Buffer.concat([head, sent(framing, content)])
 }
 
 function framingOf(framing: Framing, length: number): [string, string][] {
@@ -420,8 +236,6 @@ function framingOf(framing: Framing, length: number): [string, string][] {
 
 function sent(framing: Framing, content: Buffer): Buffer {
   if (framing.endsWith('length')) return content
-  const chunk = (octets: Buffer, more = ''): Buffer =>
-    Buffer.concat([Buffer.from(`${octets.length.toString(16)}${more}\r\n`), octets, Buffer.from('\r\n')])
   const half = Math.floor(content.length / 2)
   const pieces = [content.subarray(0, half), content.subarray(half)].filter((piece) => piece.length > 0)
   const chunks = pieces.map((piece) => chunk(piece, framing === 'extension' ? ';a="b"' : ''))
@@ -432,7 +246,7 @@ function sent(framing: Framing, content: Buffer): Buffer {
 
 const mark = 'the place of a literal'
 
-function changeJson(draft: Draft, change: (value: Record<string, unknown>) => void, after = (text: string) => text): void {
+function changeJson(draft: Draft, alter: (value: Record<string, unknown>) => void, after = (text: string) => text): void {
   let value: unknown
   try {
     value = JSON.parse(String(draft.body ?? '{}'))
@@ -440,12 +254,12 @@ function changeJson(draft: Draft, change: (value: Record<string, unknown>) => vo
     return
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return
-  change(value as Record<string, unknown>)
+  alter(value as Record<string, unknown>)
   changeText(draft, () => after(JSON.stringify(value)))
 }
 
-function changeText(draft: Draft, change: (text: string) => string): void {
-  draft.body = Buffer.from(change(String(draft.body ?? '{}')))
+function changeText(draft: Draft, alter: (text: string) => string): void {
+  draft.body = Buffer.from(alter(String(draft.body ?? '{}')))
   if (!draft.headers.some(([name]) => name === 'Content-Type')) draft.headers.push(['Content-Type', 'application/json'])
 }
 

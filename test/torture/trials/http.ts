@@ -257,7 +257,7 @@ class HttpCase {
     } catch (error) {
       faults.push((error as Error).message)
     }
-    const what = `${requests.map(described).join('\n')}${manner.leaves ? `\n(gives up after ${manner.leaves.after})` : ''}`
+    const what = `${requests.map(inWords).join('\n')}${manner.leaves ? `\n(gives up after ${manner.leaves.after})` : ''}`
     return faults.map((fault) => `${fault}\n${what}`)
   }
 
@@ -317,6 +317,6 @@ function jsonOf(headers: Headers, text: string): unknown {
   }
 }
 
-function described({ draft, octets }: Request): string {
+function inWords({ draft, octets }: Request): string {
   return `  (${draft.changes.join(', ')}) ${JSON.stringify(octets.toString('latin1').slice(0, 800)).replaceAll(/pbx_\w+/g, 'pbx_…')}`
 }

@@ -201,12 +201,12 @@ class RightsTrial {
     const passing = new Set<unknown>([deleted, expired, ...this.#written].flatMap(({ objects }) => Object.values(objects)))
     const identities = new Set<unknown>(Object.values(living).map(({ objects }) => objects['identities/:id']))
     const rows = new Map<string, string>()
-    for (const [table, columns] of Object.entries(contents)) {
-      for (const row of this.#box.database.prepare(`SELECT ${columns} FROM ${table}`).all()) {
+    for (const [name, columns] of Object.entries(contents)) {
+      for (const row of this.#box.database.prepare(`SELECT ${columns} FROM ${name}`).all()) {
         // the box makes one of this name when it first has mail
         if (row['name'] === 'postmaster') continue
         if (passing.has(row['id']) || (row['identity_id'] !== undefined && !identities.has(row['identity_id']))) continue
-        rows.set(`${table} ${row['id']}`, JSON.stringify(row))
+        rows.set(`${name} ${row['id']}`, JSON.stringify(row))
       }
     }
     return rows
