@@ -158,7 +158,10 @@ async function exported(box: Home, identity: string, key: string): Promise<strin
   const { body: job } = await box.call('POST', `/v1/identities/${identity}/export`, undefined, { key })
   if (job.id === undefined) throw new Error(`There is no export: ${JSON.stringify(job)}`)
   await box.settled()
-  const { body } = await box.call('GET', `/v1/jobs/${job.id}`, undefined, { key })
+  const look = (): Promise<Answer<{ status: string }>> => box.call('GET', `/v1/jobs/${job.id}`, undefined, { key })
+  // of a box in another process the end is stored before it is shown
+  await until(async () => (await look()).body.status !== 'running')
+  const { body } = await look()
   if (body.status !== 'done') throw new Error(`The export failed: ${JSON.stringify(body)}`)
   return job.id
 }
