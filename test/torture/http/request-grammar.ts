@@ -207,6 +207,8 @@ export function change(draft: Draft, random: Random, vocabulary: Vocabulary): vo
     changes[name]!(draft, random, vocabulary)
     draft.changes.push(name)
   }
+  // of what cannot be read the box does not know that it is HEAD, and answers with a body
+  if (draft.last && draft.method === 'HEAD') draft.method = 'GET'
 }
 
 function chunk(octets: Buffer, more = ''): Buffer {

@@ -279,6 +279,8 @@ class HttpCase {
     const { method = '', known = false } = request?.draft ?? {}
     const isHead = method === 'HEAD' || (status >= 400 && body.length === 0)
     try {
+      // which the client has asked for (RFC 9110 13.1), whatever is called
+      if (status === 304 && request?.draft.headers.some(([name]) => name.startsWith('If-'))) return faults
       if (request === undefined || !known) {
         if (status >= 400) checkAnswer(told, { method: isHead ? 'HEAD' : method })
       } else {
