@@ -125,6 +125,13 @@ test.each([
   expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '200', ...refused])
 })
 
+test('a request that asks to go on behind another has a whole answer', async () => {
+  const good = 'GET /v1/toys?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\n'
+  const answer = await box.raw(`${good}\r\n${good}Expect: 100-continue\r\nConnection: close\r\n\r\n`)
+  const last = answer.slice(answer.lastIndexOf('HTTP/1.1 200'))
+  expect(JSON.parse(last.slice(last.indexOf('\r\n\r\n')))).toHaveProperty('data')
+})
+
 test('a request that was answered before its body arrived has no second answer when that is broken', async () => {
   const head = 'POST /v1/toys HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
   const answer = await new Promise<string>((resolve) => {

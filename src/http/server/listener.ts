@@ -131,6 +131,13 @@ export class Listener {
       socket.on('error', () => undefined)
       this.#refuse({ code: 'CONNECT' }, socket)
     })
+    // Node would write 100 into an answer that waits for those before it
+    this.#server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+      const goOn = (): void => void (response.headersSent || response.writeContinue())
+      if (response.socket === null) response.once('socket', goOn)
+      else goOn()
+      serve(request, response)
+    })
     // Node would answer 417, which the API does not use; an unknown expectation is ignored
     this.#server.on('checkExpectation', serve)
     const { upgrader } = options
