@@ -103,10 +103,15 @@ async function collected(context: Context, limit: number, share: WorkShare, raw:
   const copied: Buffer[] = []
   const source = isShort ? request : inOnePiece(request, limit)
   // the reader must listen first: an earlier listener would start the stream
-  const reading = readerFor(limit, raw)(
-    isShort ? context : (Object.create(context, { req: { value: source } }) as Context),
-    nothing,
-  )
+  const given =
+    isShort && !raw
+      ? context
+      : (Object.create(context, {
+          ...(isShort ? {} : { req: { value: source } }),
+          // also without a Content-Type
+          ...(raw ? { is: { value: () => '*/*' } } : {}),
+        }) as Context)
+  const reading = readerFor(limit, raw)(given, nothing)
   source.on('data', (part: Buffer) => void copied.push(part))
   request.on('data', scanChunk)
   try {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { letter } from '../contract/inhabited.ts'
+import { letter } from '../contract/estate.ts'
 import { type Answer, appliance, type Appliance, deliver } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { person, signIn, withPassword } from '../support/people.ts'

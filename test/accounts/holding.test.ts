@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { letter } from '../contract/inhabited.ts'
+import { letter } from '../contract/estate.ts'
 import { appliance, type Appliance, deliver } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
 import { movable } from '../support/held-clock.ts'

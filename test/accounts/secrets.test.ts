@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { letter } from '../contract/inhabited.ts'
+import { letter } from '../contract/estate.ts'
 import { appliance, type Appliance, deliver } from '../support/appliance.ts'
 import { refusal } from '../support/handshake.ts'
 import { HeldClock } from '../support/held-clock.ts'

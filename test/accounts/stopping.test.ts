@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { hour, iso } from '../../src/core/clock.ts'
-import { letter } from '../contract/inhabited.ts'
+import { letter } from '../contract/estate.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 import { card } from '../support/card.ts'
 import { HeldClock } from '../support/held-clock.ts'

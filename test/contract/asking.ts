@@ -2,11 +2,12 @@ import { strict as assert } from 'node:assert'
 import { generateSync } from 'otplib'
 import * as z from 'zod'
 import { type IdPrefix, newId } from '../../src/core/ids.ts'
-import { openapi } from '../../src/http/openapi/openapi.ts'
-import { type AnyRoute, type RoutePath, routePaths } from '../../src/http/route.ts'
+import { type RoutePath, routePaths } from '../../src/http/route.ts'
 import { fetchAs } from '../support/host.ts'
 import { browser } from '../support/people.ts'
-import { type Estate, freshToken, type Inhabited, person } from './inhabited.ts'
+import { Described, type Told } from './described.ts'
+import { type Estate, freshToken } from './estate.ts'
+import { type Habitable, type Inhabited, person } from './inhabited.ts'
 
 export interface Question {
   key?: string | null
@@ -19,49 +20,20 @@ export interface Question {
   headers?: Record<string, string>
 }
 
-export interface Told {
-  status: number
-  headers: Headers
-  text: string
-  /** Octets of the body. */
-  size: number
-  json: Json
-}
-
-type Json = ReturnType<typeof JSON.parse>
-
-const errorShape = z.strictObject({
-  error: z.strictObject({
-    type: z.string(),
-    message: z.string().min(10),
-    param: z.string().optional(),
-    status: z.int(),
-    code: z.string().regex(/^[a-z_]+$/),
-    request_id: z.string(),
-  }),
-})
-
-const statuses: Record<string, number> = {
-  invalid_request: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  not_found: 404,
-  conflict: 409,
-  rate_limited: 429,
-  internal_error: 500,
-}
+/** What is asked of: a box in this process or another. */
+type World = Omit<Inhabited<Habitable>, 'close'>
 
 /** Asks calls of a box, and holds every answer to what all answers promise and to the published description. */
 export class Asking {
   readonly spellings: RoutePath[]
-  readonly #inhabited: Inhabited
-  readonly #replies: Map<string, z.ZodType>
+  readonly #inhabited: World
+  readonly #described: Described
 
-  constructor(inhabited: Inhabited) {
+  constructor(inhabited: World) {
     this.#inhabited = inhabited
     // what providers call has forms and signatures of its own: test/sms; what is done on the machine itself: test/commands
-    this.spellings = routePaths(inhabited.box.app.routes).filter(({ route }) => !route.raw && !route.local)
-    this.#replies = repliesOf(inhabited.box.app.routes)
+    this.spellings = routePaths(inhabited.routes).filter(({ route }) => !route.raw && !route.local)
+    this.#described = new Described(inhabited.routes)
   }
 
   /** The path with the objects of an estate, some of them replaced. Throws for a parameter nobody has an object for. */
@@ -113,7 +85,7 @@ export class Asking {
       size: octets.length,
       json: isJson ? JSON.parse(text) : undefined,
     }
-    this.#check(spelling, method, told)
+    this.#described.check(spelling, method, told)
     if (spelling.path === '/v1/account/stop' && told.status === 200) await this.#resume()
     return told
   }
@@ -186,39 +158,6 @@ export class Asking {
     const { body: begun } = await page.call('POST', '/v1/account/totp', input)
     return method === 'DELETE' ? input : { code: begun.error ? '000000' : generateSync({ secret: begun['secret'] as string }) }
   }
-
-  #check(spelling: RoutePath, method: string, told: Told): void {
-    const requestId = told.headers.get('x-request-id') ?? ''
-    assert.match(requestId, /^req_[0-9a-z]{26}$/)
-    assert.match(
-      told.headers.get('ratelimit-policy') ?? '',
-      /^"(?:key|session|account|sign-in|address|document|callback)";q=\d+;w=60$/,
-    )
-    assert.match(told.headers.get('ratelimit') ?? '', /^"(?:key|session|account|sign-in|address|document|callback)";r=\d+;t=\d+$/)
-    const kept = spelling.route.document === true && told.status < 400
-    assert.match(told.headers.get('cache-control') ?? '', kept ? /^public, max-age=300$/ : /no-store/)
-    assert.equal(told.headers.get('x-content-type-options'), 'nosniff')
-    if (method === 'HEAD') return
-    if (told.status >= 400) {
-      const { error } = errorShape.parse(told.json)
-      assert.equal(error.status, told.status)
-      assert.equal(statuses[error.type], told.status)
-      assert.equal(error.request_id, requestId)
-      return
-    }
-    assert.equal(told.status, spelling.route.status ?? 200)
-    const { download } = spelling.route
-    if (download !== undefined) {
-      // what is stored has a type of its own
-      if (download !== '*/*') assert.equal(told.headers.get('content-type')?.split(';')[0], download)
-      return
-    }
-    const schema = this.#replies.get(`${method} ${spelling.path}`)
-    if (!schema) throw new Error(`${method} ${spelling.path} has no reply in the description`)
-    const parsed = schema.safeParse(told.json)
-    if (!parsed.success)
-      throw new Error(`${method} ${spelling.path}: ${z.prettifyError(parsed.error)}\n${told.text.slice(0, 2000)}`)
-  }
 }
 
 /** What is asked of the session itself, which no key has. */
@@ -244,35 +183,4 @@ export function absent(id: string): string {
 /** The fields of an object schema; none for any other. */
 export function shapeOf(schema: z.ZodType | undefined): Record<string, z.ZodType> {
   return schema instanceof z.ZodObject ? schema.shape : {}
-}
-
-/** By the text of a description: to read it takes seconds, and other files of this process have the same. */
-const known = new Map<string, Map<string, z.ZodType>>()
-
-/** What the description says each call answers, read back into schemas that refuse what it does not name. */
-function repliesOf(routes: readonly AnyRoute[]): Map<string, z.ZodType> {
-  const text = JSON.stringify(openapi(routes, { version: '0', publicUrl: 'http://box.test' }))
-  const replies = known.get(text) ?? readReplies(text, routes)
-  known.set(text, replies)
-  return replies
-}
-
-function readReplies(text: string, routes: readonly AnyRoute[]): Map<string, z.ZodType> {
-  const document = JSON.parse(text) as {
-    paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, { schema: object }> }> }>>
-    components: { schemas: Record<string, object> }
-  }
-  const named = local(document.components.schemas)
-  const replies = new Map<string, z.ZodType>()
-  for (const { method, path, route } of routePaths(routes)) {
-    const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
-    const schema = operation.responses[route.status ?? 200]?.content?.['application/json']?.schema
-    if (schema) replies.set(`${method} ${path}`, z.fromJSONSchema({ ...local(schema), $defs: named } as never))
-  }
-  return replies
-}
-
-/** References into the components become references into `$defs`. */
-function local<Schema extends object>(schema: Schema): Schema {
-  return JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')) as Schema
 }

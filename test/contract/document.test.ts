@@ -3,7 +3,8 @@ import { scopes } from '../../src/core/scopes.ts'
 import type { RoutePath } from '../../src/http/route.ts'
 import { deliver, message } from '../support/appliance.ts'
 import { absent, Asking, type Question } from './asking.ts'
-import { type Estate, inhabit } from './inhabited.ts'
+import type { Estate } from './estate.ts'
+import { inhabit } from './inhabited.ts'
 
 /**
  * The calls that the API document names (its section 4), written by hand from it and never from the declarations of the routes: method, path, the

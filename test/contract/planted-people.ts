@@ -53,7 +53,7 @@ export async function plantedLink(file: string, account: string): Promise<string
   const database = openStore(file, { timeout: 0 })
   for (let tries = 0; ; tries += 1) {
     try {
-      database.exec(`BEGIN IMMEDIATE; DELETE FROM logins WHERE account_id = '${account}';
+      database.exec(`BEGIN IMMEDIATE; DELETE FROM logins WHERE account_id = '${account}'; DELETE FROM setup_links WHERE account_id = '${account}';
         INSERT INTO setup_links VALUES ('${account}', '${hash}', '${expires_at}'); COMMIT`)
       break
     } catch (error) {

@@ -1,8 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { scopes } from '../../src/core/scopes.ts'
 import type { RoutePath } from '../../src/http/route.ts'
-import { absent, Asking, shapeOf, type Told } from './asking.ts'
-import { type Estate, inhabit } from './inhabited.ts'
+import { absent, Asking, shapeOf } from './asking.ts'
+import type { Told } from './described.ts'
+import type { Estate } from './estate.ts'
+import { inhabit } from './inhabited.ts'
 
 const world = await inhabit()
 const asking = new Asking(world)

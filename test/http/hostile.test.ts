@@ -119,6 +119,50 @@ test('what is no HTTP at all gets an answer in the shape of every error', async 
   }
 })
 
+test.each([
+  ['no HTTP', 'nonsense\r\n\r\n', ['400']],
+  ['CONNECT', 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', ['400']],
+  [
+    'broken chunks',
+    'POST /v1/toys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+    ['400'],
+  ],
+  // without a key it is refused before
+  ['broken chunks of a stranger', 'POST /v1/toys HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n', ['401']],
+])('requests before %s are answered first, in their order, and it has one answer', async (_, broken, refused) => {
+  const good = 'GET /v1/toys?limit=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\n\r\n'
+  const answer = await box.raw(`${good}${good}${broken}`)
+  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['200', '200', ...refused])
+})
+
+test('a request that asks to go on behind another that takes longer has a whole answer', async () => {
+  box.played.held = new Promise((resolve) => (box.played.release = resolve))
+  const held = '{"name":"held"}'
+  const head = 'HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer free\r\n'
+  const first = `POST /v1/toys ${head}Content-Type: application/json\r\nContent-Length: ${held.length}\r\n\r\n${held}`
+  const answering = box.raw(`${first}GET /v1/openapi.json ${head}Expect: 100-continue\r\nConnection: close\r\n\r\n`)
+  // the second is answered by then
+  await box.call('GET', '/v1/openapi.json')
+  box.played.release!()
+  const answer = await answering
+  const last = answer.slice(answer.lastIndexOf('HTTP/1.1 200'))
+  expect(JSON.parse(last.slice(last.indexOf('\r\n\r\n')))).toHaveProperty('openapi')
+})
+
+test('a request that was answered before its body arrived has no second answer when that is broken', async () => {
+  const head = 'POST /v1/toys HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const answer = await new Promise<string>((resolve) => {
+    let told = ''
+    const socket = connect(box.port, '127.0.0.1', () => socket.write(head))
+    socket.on('data', (chunk: Buffer) => {
+      if (told === '') socket.write('xyz\r\n')
+      told += chunk.toString()
+    })
+    socket.on('close', () => resolve(told))
+  })
+  expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['401'])
+})
+
 test('what is no HTTP counts against the address it came from, and is told how that stands', async () => {
   const limited = await openToybox({ public_rate_limit: 3 })
   const left: string[] = []

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { appliance, deliver } from '../support/appliance.ts'
-import { letter } from '../contract/inhabited.ts'
+import { letter } from '../contract/estate.ts'
 
 test('a signed URL opens what it was signed for, for a quarter of an hour, and no byte of it can be changed', async () => {
   const clock = { time: Date.parse('2026-11-20T10:00:00Z'), now: () => clock.time }

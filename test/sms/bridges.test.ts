@@ -380,3 +380,25 @@ test('what a bridge signed is not believed to be small: a body too deep or of to
   }
   expect(await inbox()).toEqual([])
 })
+
+test.each(['http', 'android'] as const)(
+  'a call back of %s without a Content-Type is refused as any other without a signature',
+  async (kind) => {
+    const { opened } = await box(kind)
+    const path = kind === 'http' ? '/sms/http/status' : '/sms/android/events'
+    const answers: [number, string][] = []
+    const types: Record<string, string>[] = [{ 'Content-Type': 'application/json' }, {}, { 'Content-Type': 'nonsense' }]
+    for (const headers of types) {
+      // octets, to which fetch adds no type
+      const response = await fetch(`${opened.url}${path}`, {
+        method: 'POST',
+        body: Buffer.from('{}'),
+        headers,
+      })
+      const { error } = (await response.json()) as { error: { code: string } }
+      answers.push([response.status, error.code])
+    }
+    expect(answers[0]![0]).toBeLessThan(500)
+    expect(answers).toEqual([answers[0], answers[0], answers[0]])
+  },
+)

@@ -146,8 +146,9 @@ function settle(box: Appliance): void {
   box.smtp = box.app.smtpAddresses[0]!
 }
 
-async function call(
-  box: Appliance,
+/** Makes a call, with the key of the box unless said. */
+export async function call(
+  box: Pick<Appliance, 'url' | 'key'>,
   method: string,
   path: string,
   body: unknown,

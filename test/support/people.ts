@@ -34,7 +34,7 @@ export function cookieOf({ headers }: Pick<Answer, 'headers'>): string {
   return (headers.getSetCookie()[0] ?? '').split(';', 1)[0]!
 }
 
-export function browser(box: Appliance, cookie: string): Browser {
+export function browser(box: Pick<Appliance, 'url' | 'call'>, cookie: string): Browser {
   return {
     cookie,
     call: (method, path, body, options = {}) =>

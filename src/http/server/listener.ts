@@ -54,6 +54,8 @@ export class Listener {
   readonly #reject: RejectRequest
   /** The current response of each connection, so that an error is never written inside one. */
   readonly #answers = new WeakMap<Duplex, ServerResponse>()
+  /** Connections whose refusal waits for the answers before it. */
+  readonly #refused = new WeakSet<Duplex>()
   /** Requests of each connection: all, and those not answered yet. */
   readonly #requests = new WeakMap<Duplex, { all: number; ahead: number }>()
   /** Upgraded connections, which have limits of their own and do not count here. */
@@ -124,6 +126,18 @@ export class Listener {
       if (!this.#connections.add(socket, { max: this.#maxConnections, trusted })) connectionRefused?.()
     })
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => this.#refuse(error, socket))
+    // Node would destroy the connection, and with it the answers to the requests before
+    this.#server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+      socket.on('error', () => undefined)
+      this.#refuse({ code: 'CONNECT' }, socket)
+    })
+    // Node would write 100 into an answer that waits for those before it
+    this.#server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+      const goOn = (): void => void (response.headersSent || response.writeContinue())
+      if (response.socket === null) response.once('socket', goOn)
+      else goOn()
+      serve(request, response)
+    })
     // Node would answer 417, which the API does not use; an unknown expectation is ignored
     this.#server.on('checkExpectation', serve)
     const { upgrader } = options
@@ -235,13 +249,35 @@ export class Listener {
     })
   }
 
+  /** Answers malformed HTTP with 400 and closes, after the answers to the requests before it: they keep their order (RFC 9112 9.3.2). */
   #refuse(error: Pick<NodeJS.ErrnoException, 'code'>, socket: Duplex): void {
+    // what follows is malformed too
+    if (this.#refused.has(socket) && error.code !== 'ECONNRESET') return
+    const answer = this.#answers.get(socket)
+    const turn = error.code === 'ECONNRESET' ? undefined : turnBehind(answer)
+    if (answer === undefined || turn === undefined) return this.#refuseNow(error, socket)
+    this.#refused.add(socket)
+    answer.once(turn, () => {
+      this.#refused.delete(socket)
+      this.#refuse(error, socket)
+    })
+  }
+
+  #refuseNow(error: Pick<NodeJS.ErrnoException, 'code'>, socket: Duplex): void {
     const answer = this.#answers.get(socket)
     const answering = answer !== undefined && !answer.writableFinished && answer.headersSent
     if (error.code === 'ECONNRESET' || !socket.writable || answering) {
       socket.destroy()
       return
     }
+    // of a request that was answered before its body arrived
+    const isAnswered = answer !== undefined && !answer.req.complete && answer.writableFinished
+    socket.end(isAnswered ? '' : this.#refusal(error, socket))
+    // closing at once, with unread bytes, would reset the connection before the client reads the response
+    if ('setTimeout' in socket) (socket as Socket).setTimeout(1000, () => socket.destroy())
+  }
+
+  #refusal(error: Pick<NodeJS.ErrnoException, 'code'>, socket: Duplex): string {
     const [code, message] = rejections[error.code ?? ''] ?? ['malformed_request', 'The request is not valid HTTP/1.1.']
     const { body, requestId, headers = {} } = this.#reject(code, message, socket)
     const head = [
@@ -255,10 +291,17 @@ export class Listener {
       `Date: ${new Date().toUTCString()}`,
       'Connection: close',
     ]
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
-    // closing at once, with unread bytes, would reset the connection before the client reads the response
-    if ('setTimeout' in socket) (socket as Socket).setTimeout(1000, () => socket.destroy())
+    return `${head.join('\r\n')}\r\n\r\n${body}`
   }
+}
+
+/** The event of the last answer of a connection after which a refusal may be written; undefined if that is now. */
+function turnBehind(answer: ServerResponse | undefined): 'close' | 'socket' | undefined {
+  if (answer === undefined || answer.writableFinished || answer.destroyed) return undefined
+  // it is the request behind that is malformed, or a body that nobody waits for
+  if (answer.req.complete || answer.writableEnded) return 'close'
+  // it is the body of its own, and others are answered before
+  return answer.socket === null ? 'socket' : undefined
 }
 
 /** True if a body follows the header (RFC 9112 6.3). */
@@ -269,5 +312,6 @@ function hasBody({ headers: { 'transfer-encoding': encoding, 'content-length': l
 const rejections: Record<string, [code: string, message: string]> = {
   HPE_HEADER_OVERFLOW: ['headers_too_large', 'The header fields are larger than 16 KiB.'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: ['malformed_request', 'The chunk extensions are too large.'],
+  CONNECT: ['malformed_request', 'CONNECT is not available: this is no proxy.'],
   ERR_HTTP_REQUEST_TIMEOUT: ['request_timeout', 'The request did not arrive in time.'],
 }

@@ -1,0 +1,264 @@
+import { type Scope, scopesOfRole } from '../../../src/core/scopes.ts'
+import type { RoutePath } from '../../../src/http/route.ts'
+import { rights as table } from '../../contract/rights-table.ts'
+import { absent, Asking, type Question } from '../../contract/asking.ts'
+import type { Estate } from '../../contract/estate.ts'
+import { randomFrom } from '../../support/random.ts'
+import { atOnce } from '../box/at-once.ts'
+import { type InhabitedBox, InhabitedHome } from '../box/inhabited-box.ts'
+import { faultsOfLog } from '../box/log.ts'
+import { World } from '../box/world.ts'
+import { Credentials, type People, plantPeople } from '../http/credentials.ts'
+import { admissionOf, type Cell, cellAt, cellCount, type Expected, idsOf, type Place, places, reachOf } from '../http/cells.ts'
+import { questionOf } from '../http/questions.ts'
+import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
+
+/** Cells of one case, and calls that are open at once. */
+const [cellsOfCase, clients] = [150, 4]
+
+export const rights: Trial = {
+  name: 'rights',
+  about:
+    'Every call of the API, by every kind of key and session: with each scope alone, with all, with none and with all but the one that is needed; of the ' +
+    'account, of another and of one that is stopped; bound to an identity; revoked, expired and unknown; of people with each role. Each names objects of its ' +
+    'own account, of another identity of it, of one that is suspended, deleted or expired, of another account, or none. Who may is admitted, who may not is ' +
+    'refused as a table written by hand says, nobody is shown what is not theirs, and nothing is changed by what was refused.',
+  goal: { tries: cellCount, unit: 'cells', faults: 'all cells right' },
+  short: 300,
+  broken: {
+    'dropped-scope': {
+      what: 'of calls that need two scopes the second is not checked',
+      file: 'src/http/admission.ts',
+      find: '[[route.scope].flat(), route.alsoScope ?? []].find(',
+      replace: '[[route.scope].flat()].find(',
+    },
+    'dropped-owner': {
+      what: 'identities of other accounts are found',
+      file: 'src/identities/identities.ts',
+      find: "if (!row || row.account_id !== caller.account_id || row.status === 'deleted') throw notFound('identity')\n    return row",
+      replace: "if (!row || row.status === 'deleted') throw notFound('identity')\n    return row",
+    },
+    'dropped-binding': {
+      what: 'a key that is bound to an identity reaches the others of its account',
+      file: 'src/identities/identities.ts',
+      find: 'return caller.identity_id === null || caller.identity_id === id',
+      replace: "return caller.identity_id === null || id !== ''",
+    },
+    'dropped-stop': {
+      what: 'the keys of a stopped account may go on',
+      file: 'src/http/admission.ts',
+      find: 'return stopped && !route?.whileStopped ? accountStopped() : undefined',
+      replace: 'return stopped && !route ? accountStopped() : undefined',
+    },
+  },
+  async open({ directory, program, seed }: Setting): Promise<Cases> {
+    const world = await World.open(directory, program, randomFrom(seed))
+    const { home, more: people } = await InhabitedHome.open(world, plantPeople)
+    const box = await home.start()
+    const trial = new RightsTrial(box, people, seed)
+    return {
+      run: (number) => trial.run(number),
+      async close() {
+        await box.close()
+        await world.close()
+      },
+    }
+  },
+}
+
+class RightsTrial {
+  readonly #box: InhabitedBox
+  readonly #estates: Record<Exclude<Place, 'absent'>, Estate>
+  readonly #asking: Asking
+  readonly #credentials: Credentials
+  readonly #spellings: Map<string, RoutePath>
+  readonly #seed: number
+  readonly #log: (box: InhabitedBox['running']) => string[]
+  readonly #written: Estate[] = []
+  readonly #questions = new Map<string, Promise<Question>>()
+
+  constructor(box: InhabitedBox, people: People, seed: number) {
+    const { own, sibling, foreign } = box
+    this.#box = box
+    this.#estates = { own, sibling, foreign, ...people.estates }
+    this.#asking = new Asking(box)
+    this.#credentials = new Credentials(box, people, this.#estates)
+    this.#spellings = new Map(this.#asking.spellings.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling]))
+    this.#seed = seed
+    this.#log = faultsOfLog()
+  }
+
+  async run(number: number): Promise<CaseResult> {
+    const cells = Array.from({ length: cellsOfCase }, (_, index) => cellAt(shuffled(this.#seed, number * cellsOfCase + index)))
+    // what these calls are asked with is made before
+    for (const { name } of cells) await this.#question(this.#spellings.get(name)!)
+    const before = this.#contents()
+    const answers = await atOnce(
+      clients,
+      cells.map((cell) => () => this.#faultOf(cell)),
+    )
+    const after = this.#contents()
+    const changed = [...after].flatMap(([row, text]) => (before.get(row) === text ? [] : [row]))
+    const gone = [...before.keys()].filter((row) => !after.has(row))
+    const faults = [...answers.flatMap((fault) => fault ?? []), ...(await this.#faultsOfWrite(number))]
+    if (changed.length + gone.length > 0) faults.push(`refused calls changed ${[...changed, ...gone].slice(0, 5).join(', ')}`)
+    return { tries: cellsOfCase, faults: [...faults, ...this.#log(this.#box.running)] }
+  }
+
+  async #faultOf(cell: Cell): Promise<string | undefined> {
+    const admission = admissionOf(cell)
+    const expected = admission === 'allowed' ? reachOf(cell) : admission
+    const spelling = this.#spellings.get(cell.name)!
+    const credentials = await this.#credentials.of(cell)
+    // who is admitted is told of an unknown parameter before anything is looked at or done
+    const probes = expected === 'allowed' && !(cell.name.startsWith('GET ') && isAsked(spelling) && credentials !== undefined)
+    const { headers: usual, ...question } = probes ? {} : await this.#question(spelling)
+    const asked: Question = {
+      ...question,
+      ...credentials,
+      ...(probes ? { query: { nonsense: 'x' } } : {}),
+      headers: { ...usual, ...credentials.headers },
+    }
+    const what = `${cell.name} ${described(cell)}`
+    try {
+      const told = await this.#asking.ask(spelling, this.#path(cell, spelling), asked)
+      const answer = `${told.status} ${told.json?.error?.code ?? ''}`.trim()
+      if (!isAsExpected(expected, probes, told.status, told.json?.error?.code))
+        return `${what}: ${answer} instead of ${inWords(expected, probes)}`
+      const stranger = told.status < 300 && this.#strangers(cell).find((id) => told.text.includes(id))
+      return stranger ? `${what}: the answer tells of ${stranger}` : undefined
+    } catch (error) {
+      return `${what}: ${(error as Error).message}`
+    }
+  }
+
+  /** Some calls that change something, each by a key that may do no more than that, on an estate of its own. */
+  async #faultsOfWrite(number: number): Promise<string[]> {
+    const random = randomFrom(caseSeed(this.#seed, number))
+    const writes = [...this.#spellings.values()].filter(
+      (one) => one.method !== 'GET' && isAsked(one) && !neverDone.test(one.path),
+    )
+    const spelling = writes[random(writes.length)]!
+    const name = `${spelling.method} ${spelling.path}`
+    const estate = await this.#box.settle(`${name} in case ${number}`)
+    this.#written.push(estate)
+    const { path, question } = await this.#asking.good(spelling, estate)
+    const { needs } = table.get(name)!
+    // the jobs of an estate are exports of all that it has
+    const besides: Scope[] = spelling.path.includes('/jobs/') ? [...scopesOfRole.reader, 'messages:write'] : []
+    const key = await this.#box.plantKey({
+      account: estate.account,
+      scopes: [...needs.map((any) => any[random(any.length)]!), ...besides],
+    })
+    const { headers = {} } = question
+    // an answer without the fields that the key may not read
+    const { status, body } = await this.#box.box.call(spelling.method, path, question.body, { key, headers })
+    const code: unknown = body?.error?.['code']
+    // what it grants it must have itself
+    const grants = ['beyond_own', 'missing_scope'].includes(String(code))
+    if (grants || ![401, 403, 404].includes(status)) return []
+    return [`${name} with a key of the scopes that it needs: ${status} ${String(code)}`]
+  }
+
+  #path({ place, mixed }: Cell, spelling: RoutePath): string {
+    const { own } = this.#estates
+    const ids = idsOf(spelling.path)
+    const objects = (estate: Estate, wanted: string[], change: (id: string) => string): Record<string, string> => {
+      const segments = spelling.path.split('/')
+      const real = this.#asking.path(spelling, estate).split('/')
+      return Object.fromEntries(wanted.map((id) => [id, change(real[segments.indexOf(`:${id}`)]!)]))
+    }
+    const wanted = mixed ? ids.slice(-1) : ids
+    if (place === 'absent') return this.#asking.path(spelling, own, objects(own, wanted, absent))
+    return this.#asking.path(spelling, own, objects(this.#estates[place], wanted, String))
+  }
+
+  #question(spelling: RoutePath): Promise<Question> {
+    const name = `${spelling.method} ${spelling.path}`
+    const known = this.#questions.get(name)
+    if (known) return known
+    const made = questionOf(this.#asking, spelling, this.#estates.own)
+    this.#questions.set(name, made)
+    return made
+  }
+
+  /** Ids that the answer to a caller must not have. */
+  #strangers({ caller, name }: Cell): string[] {
+    if (caller.kind === 'nobody' || table.get(name)!.operator || table.get(name)!.needs.length === 0) return []
+    const bound = caller.kind === 'key' ? caller.bound : undefined
+    const others = Object.entries(this.#estates).filter(([place]) =>
+      bound === undefined ? places[place as Place] !== caller.account : place !== bound,
+    )
+    return others.flatMap(([, { objects, account }]) => [
+      ...Object.values(objects).filter((id) => id.includes('_')),
+      ...(bound === undefined ? [account] : []),
+    ])
+  }
+
+  /** Each row of what the estates have; the written ones, and what goes on there by itself, are left out. */
+  #contents(): Map<string, string> {
+    const { deleted, expired, ...living } = this.#estates
+    const passing = new Set<unknown>([deleted, expired, ...this.#written].flatMap(({ objects }) => Object.values(objects)))
+    const identities = new Set<unknown>(Object.values(living).map(({ objects }) => objects['identities/:id']))
+    const rows = new Map<string, string>()
+    for (const [name, columns] of Object.entries(contents)) {
+      for (const row of this.#box.database.prepare(`SELECT ${columns} FROM ${name}`).all()) {
+        // the box makes one of this name when it first has mail
+        if (row['name'] === 'postmaster') continue
+        if (passing.has(row['id']) || (row['identity_id'] !== undefined && !identities.has(row['identity_id']))) continue
+        rows.set(`${name} ${row['id']}`, JSON.stringify(row))
+      }
+    }
+    return rows
+  }
+}
+
+/** What only a call changes: tables, and their columns. */
+const contents = {
+  identities: 'id, name, status, metadata, expires_at',
+  emails: 'id, identity_id, read',
+  sms: 'id, identity_id, read',
+  cards: '*',
+  card_transactions: 'id, card_id, amount_cents',
+  totp_entries: 'id, identity_id',
+  stored_logins: 'id, identity_id, label',
+  aliases: 'id, domain_id, address',
+  suppressions: 'id, account_id',
+  agents: 'id, identity_id, handle',
+}
+
+/** What changes who may call at all, or belongs to a person alone. */
+const neverDone = /\/(?:account|session|people|reload|backups|certificates|doctor|signing-keys)\b/
+
+/** False for what strangers call, and for calls that do something though they only read. */
+function isAsked({ route, path }: RoutePath): boolean {
+  return route.scope !== 'public' && !route.effect && !path.endsWith('/doctor')
+}
+
+function isAsExpected(expected: Expected, probes: boolean, status: number, code: string | undefined): boolean {
+  if (expected !== 'allowed') return status === expected.status && expected.codes.includes(code!)
+  return probes ? status === 400 && code === 'unknown_parameter' : status < 300
+}
+
+function inWords(expected: Expected, probes: boolean): string {
+  if (expected === 'allowed') return probes ? '400 unknown_parameter' : 'an answer'
+  return `${expected.status} ${expected.codes.join(' or ')}`
+}
+
+function described({ caller, place, mixed }: Cell): string {
+  return `by ${JSON.stringify(caller)} for ${mixed ? 'what is own with the last of ' : ''}${place}`
+}
+
+/** All numbers of cells, in another order for each seed. */
+function shuffled(seed: number, number: number): number {
+  const offset = caseSeed(seed, 0) % cellCount
+  return (offset + (number % cellCount) * stride) % cellCount
+}
+
+/** Has no divisor with the number of cells. */
+const stride = coprime(15_485_863)
+
+function coprime(candidate: number): number {
+  const divisor = (one: number, other: number): number => (other === 0 ? one : divisor(other, one % other))
+  return divisor(candidate, cellCount) === 1 ? candidate : coprime(candidate + 2)
+}
