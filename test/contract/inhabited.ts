@@ -72,6 +72,12 @@ export async function inhabit(env: Record<string, string> = {}): Promise<Inhabit
   await withPassword(box, person)
   return {
     ...inhabitedBy(await settleEstates(box, database), { box, database, routes: box.app.routes }),
+    // also where a call would store nothing
+    plantLink: async () => {
+      const name = newId('acct')
+      const { id } = await box.app.accounts.add({ ...person, name, email: `${name}@example.com` })
+      return plantedLink(databaseOf(box), id)
+    },
     close: async () => {
       // a test may have closed it
       database[Symbol.dispose]()
