@@ -6,6 +6,7 @@ import { kills } from './kills.ts'
 import { mail } from './mail.ts'
 import { powerCuts } from './power-cuts.ts'
 import { smtp } from './smtp.ts'
+import { verdicts } from './verdicts.ts'
 
 /** In the order in which they run. */
-export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, smtp, budgets, clocks]
+export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, verdicts, smtp, budgets, clocks]
