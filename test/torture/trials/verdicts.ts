@@ -31,7 +31,7 @@ export const verdicts: Trial = {
     'Mail::DKIM decides where the box passes what dkimpy does not. The box passes nothing that they do not pass. Where they disagree, the reason is one of ' +
     'test/torture/verdicts/differences.ts, each with its section of an RFC. The suite of RFC 7208 is test/mailauth/spf-suite.test.ts.',
   goal: { tries: 500_000, unit: 'verdicts', faults: '0 false passes, every disagreement explained' },
-  short: 1500,
+  short: 1000,
   broken: {
     'no-alignment': {
       what: 'any domain that passes is aligned with the author',

@@ -140,7 +140,7 @@ export const stricter: Stricter[] = [
     says: /^invalid \w+ instance/,
   },
   {
-    name: 'end-of-field',
+    name: 'end-of-field-added',
     rfc: 'RFC 6376 3.4.1',
     why: 'the simple form keeps blanks at the end of the field of the signature, which may be added on the way; dkimpy removes them',
     says: /^bad signature$/,
