@@ -241,6 +241,13 @@ test.each(['relaxed/relaxed/simple', 'relaxed/relaxed/'])(
   },
 )
 
+test('a signature with text after its base64 counts for nothing', async () => {
+  const signed = signedAs('evil.test', mailFrom('Eve <eve@evil.test>')).replace(/(b=[^;\r]*)\r\nFrom/, '$1\r\n continued\r\nFrom')
+  expect(signed).toContain('=\r\n continued')
+  const { verdict } = await received(signed, { mail_from: 'eve@else.test' })
+  expect(verdict.authentication.dkim).toMatchObject([{ result: 'policy', aligned: false, reason: 'b= is not base64' }])
+})
+
 test.each(sealable)('a seal of a domain that is written with %s is not that of a trusted one', async (_, spelled) => {
   const d = spelled('list.test')
   const asked = async (): Promise<Verdict> => {
