@@ -3,6 +3,7 @@ import { type Difference, type Looser, looser, looserChain, policyDifferences, s
 import { factsOf, fieldsOf, type SignatureFacts } from './facts.ts'
 import type { Arbitration, Judgement, Opinion } from './oracle.ts'
 import type { Try } from './try.ts'
+import type { Records } from './zone.ts'
 
 /** The verdict of the box and the opinion of others on one try. */
 export interface Judged {
@@ -46,16 +47,16 @@ async function compareSignatures({ tried, verdict, opinion, arbitrate }: Judged,
   const boxes = verdict.authentication.dkim.filter(({ reason }) => reason !== 'message not signed')
   const fields = fieldsOf(tried.raw, 'dkim-signature')
   // the box verifies one signature with l=, as none of them counts
-  const withLength = fields.filter((field) => /[;:]\s*l\s*=/.test(field)).slice(1)
-  const compared = fields.filter((field) => !withLength.includes(field))
+  const withLength = fields.flatMap((field, index) => (/[;:]\s*l\s*=/.test(field) ? [index] : [])).slice(1)
+  const compared = [...fields.keys()].filter((index) => !withLength.includes(index))
   if (boxes.length !== compared.length) {
     if (boxes.some(({ result }) => result === 'pass'))
       found.faults.push(`DKIM: ${compared.length} signatures are ${boxes.map(({ result }) => result).join()}`)
     return
   }
   for (const [index, box] of boxes.entries()) {
-    const facts = factsOf(compared[index]!, tried)
-    const second = opinion.dkim[fields.indexOf(compared[index]!)]
+    const facts = factsOf(fields[compared[index]!]!, tried)
+    const second = opinion.dkim[compared[index]!]
     const text = `DKIM ${index}: ${shown(box)}, by dkimpy ${second === undefined ? opinion.dkim_error : shown(second)}`
     if (box.result === 'pass') {
       forbid(facts, text, found)
@@ -91,7 +92,7 @@ async function compareChain({ tried, verdict, opinion, arbitrate }: Judged, foun
 
 function comparePolicy({ verdict, opinion, tried }: Judged, found: Comparison): void {
   const { dmarc } = verdict.authentication
-  const { walk, author, result } = opinion.dmarc
+  const { walk, author, result, reason: read } = opinion.dmarc
   const text = `DMARC of ${dmarc.domain}: ${shown(dmarc)}, of ${author}: by the walk ${walk}, by authheaders ${result}`
   if (dmarc.result === 'pass' && author === null && isAfterPhrase(tried.raw, dmarc.domain))
     found.differences.push(policyDifferences.phrase)
@@ -103,8 +104,16 @@ function comparePolicy({ verdict, opinion, tried }: Judged, found: Comparison): 
     found.differences.push(policyDifferences.author)
   else if (dmarc.result !== 'pass' && (walk === 'temperror' || dmarc.result === 'temperror'))
     found.differences.push(policyDifferences.failure)
-  else if (dmarc.result === 'fail' && walk === 'pass' && result !== 'pass') found.differences.push(policyDifferences.suffix)
+  else if (dmarc.result === 'fail' && walk === 'pass' && (result !== 'pass' || read !== author))
+    found.differences.push(policyDifferences.suffix)
+  else if (dmarc.result === 'none' && Object.entries(tried.zone).some(isWithoutValue))
+    found.differences.push(policyDifferences.syntax)
   else found.faults.push(text)
+}
+
+/** True for a record of DMARC with a tag that has no value. */
+function isWithoutValue([name, { TXT = [] }]: [string, Records]): boolean {
+  return name.startsWith('_dmarc.') && TXT.some((texts) => /;[^=;]*\w[^=;]*(?:;|$)/.test(texts.join('')))
 }
 
 /** True if From is a phrase and one address of this domain in angle brackets. */

@@ -1,4 +1,4 @@
-import { chainOf, flags, hasBlankEnd, headOf, listOf, type SignatureFacts, unfolded } from './facts.ts'
+import { chainOf, flags, hasBlankEnd, listOf, type SignatureFacts, unfolded } from './facts.ts'
 import { tagsOf } from './signer.ts'
 
 /** A kind of disagreement that is not a fault of the box. */
@@ -119,7 +119,7 @@ export const stricter: Stricter[] = [
     rfc: 'RFC 6376 5.4.1',
     why: 'an unsigned Subject may be anybody’s',
     says: /^Subject is not signed$/,
-    holds: ({ tags, message }) => !listOf(tags['h']).includes('subject') && /^subject:.*\S/im.test(headOf(message)),
+    holds: ({ tags, message }) => !listOf(tags['h']).includes('subject') && /^subject:.*\S/im.test(unfolded(message)),
   },
   {
     name: 'decoding',
@@ -215,6 +215,12 @@ export const looserChain: Looser[] = [
     holds: ({ message }) => /^[A-Za-z]{3}-[A-Za-z]{4}:.*\bcv=[a-z]*[A-Z]/m.test(unfolded(message)),
   },
   {
+    name: 'arc-body',
+    rfc: 'RFC 6376 3.5',
+    why: 'where c= has one name the body is simple; Mail::DKIM takes it for relaxed in a chain',
+    holds: ({ tags }) => /^(?:relaxed|simple)$/i.test(tags['c'] ?? ''),
+  },
+  {
     name: 'arc-order',
     rfc: 'RFC 8617 5.1.1',
     why: 'a seal covers the sets in the order of their instances, wherever they are; dkimpy wants the newest on top',
@@ -258,6 +264,11 @@ export const policyDifferences = {
     name: 'dmarc-phrase',
     rfc: 'RFC 5322 3.4',
     why: 'a display name may be written like an address without quotes, before the only address in angle brackets; Python reads none',
+  },
+  syntax: {
+    name: 'dmarc-syntax',
+    rfc: 'RFC 9989 4.7',
+    why: 'a tag without a value makes that tag invalid, and without a valid p= there is no policy',
   },
   failure: {
     name: 'dmarc-failure',
