@@ -1,4 +1,4 @@
-import { chainOf, flags, hasBlankEnd, listOf, type SignatureFacts, unfolded } from './facts.ts'
+import { chainOf, flags, hasBlankEnd, headOf, listOf, type SignatureFacts, unfolded } from './facts.ts'
 import { tagsOf } from './signer.ts'
 
 /** A kind of disagreement that is not a fault of the box. */
@@ -145,6 +145,14 @@ export const stricter: Stricter[] = [
     why: 'the simple form keeps blanks at the end of the field of the signature, which may be added on the way; dkimpy removes them',
     says: /^bad signature$/,
     holds: hasBlankEnd,
+    mayPass: true,
+  },
+  {
+    name: 'bare-cr',
+    rfc: 'RFC 6376 3.4.2',
+    why: 'the relaxed form removes spaces and tabs around a value; dkimpy removes a bare CR too',
+    says: /^bad signature$/,
+    holds: ({ message }) => /\r(?!\n)/.test(headOf(message)),
     mayPass: true,
   },
   {
