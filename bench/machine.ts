@@ -30,7 +30,7 @@ function fileSystemOf(directory: string): string {
 }
 
 function syncsPerSecond(directory: string): number {
-  const file = join(directory, 'sync-probe')
+  const file = join(directory, `sync-probe-${process.pid}`)
   const handle = openSync(file, 'w')
   const page = Buffer.alloc(4096, 1)
   const began = performance.now()

@@ -51,6 +51,7 @@ export function authorOf({ fields }: Header): Author {
   if (second) return { address: null, reason: 'multiple-from-fields' }
   const entries = entriesOf(first.value)
   if (entries.length > 1) return { address: null, reason: 'multiple-mailboxes' }
+  if (hasOtherAddress(first.value)) return { address: null, reason: 'ambiguous-from' }
   const written = entries[0]?.address ?? ''
   const at = written.lastIndexOf('@')
   if (at === -1) return { address: null, reason: 'no-author' }
@@ -60,6 +61,13 @@ export function authorOf({ fields }: Header): Author {
   // maps lookalike characters, and stops where the host of a URL ends
   const resembles = domainNameOf(domainToASCII(text).replace(/\.$/, ''))
   return { address: null, reason: 'ambiguous-from', ...(resembles === undefined ? {} : { resembles }) }
+}
+
+/** True if a mailbox has another address than the one that is read: after angle brackets, or beside one without them (RFC 5322 3.4). */
+function hasOtherAddress(value: string): boolean {
+  const text = value.replace(/"(?:[^"\\]|\\.)*(?:"|$)|\([^()]*\)/gs, '')
+  const end = text.indexOf('>')
+  return end === -1 ? text.indexOf('@') !== text.lastIndexOf('@') && !text.includes('<') : text.includes('@', end)
 }
 
 /**

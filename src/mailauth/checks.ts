@@ -50,6 +50,8 @@ const maxSignedFields = 50
 const longestName = 100
 /** How far the clock of a signer may be ahead, in milliseconds; the value of OpenDKIM. */
 const clockDrift = 300_000
+const canonicalization = /^(?:simple|relaxed)(?:\/(?:simple|relaxed))?$/i
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 const strictOptions = { strict: true, minBitLength: 1024 }
 const noArc: Arc = { result: 'none', chain: 0, reason: null, trustedSealer: null }
 const noPolicy: DmarcPolicy = {
@@ -282,6 +284,10 @@ function flawOf(row: VerifiedSignature, header: SignedHeader): ReturnType<Signed
 function tagFlawOf(row: VerifiedSignature): string | null {
   // other software may read another name than the verifier
   if (domainNameOf(row.signingDomain ?? '') === undefined) return 'd= is not a valid domain name'
+  // the verifier ignores what follows, and takes nothing for a default (RFC 6376 3.5)
+  if (row.format !== undefined && !canonicalization.test(row.format)) return 'c= is not valid'
+  // text after the padding is no part of a signature
+  if (row.signature !== undefined && !base64.test(row.signature.replaceAll(/[ \t\r\n]/g, ''))) return 'b= is not base64'
   // RFC 6376 3.6.1: in testing mode a message counts as unsigned
   if (row.status.testing === true) return 'the key is in testing (t=y)'
   // RFC 6376 8.2

@@ -54,14 +54,14 @@ function domainOf(address: string): string {
 }
 
 /** Signed by Eve, with `d=` in whatever letters; the library that signs for the other tests maps them. */
-function signedAs(d: string, message: string): string {
+function signedAs(d: string, message: string, c = 'relaxed/relaxed'): string {
   const header = message.slice(0, message.indexOf('\r\n\r\n')).split('\r\n')
   const lines = all.split(':').map((name) => {
     const line = header.find((one) => one.toLowerCase().startsWith(`${name}:`))!
     return `${name}:${line.slice(name.length + 1).trim()}\r\n`
   })
   const bh = createHash('sha256').update(body).digest('base64')
-  const value = `v=1; a=rsa-sha256; c=relaxed/relaxed; d=${d}; s=s; h=${all}; bh=${bh}; b=`
+  const value = `v=1; a=rsa-sha256; c=${c}; d=${d}; s=s; h=${all}; bh=${bh}; b=`
   const signature = createSign('sha256')
     .update(`${lines.join('')}dkim-signature:${value}`)
     .sign(eves.pem, 'base64')
@@ -140,6 +140,28 @@ describe('the domain in From, written with', () => {
 
 describe('no author', () => {
   const message = mailFrom('x').replace(/^From: .*\r\n/, '')
+  test.each([
+    '<eve@evil.test> <ceo@bank.test>',
+    'Eve <eve@evil.test> CEO <ceo@bank.test>',
+    '<eve@evil.test> ceo@bank.test',
+    'eve@evil.test ceo@bank.test',
+    '"Eve" <eve@evil.test> (head) <ceo@bank.test>',
+  ])('is in %s, of which other software may show the last address', async (from) => {
+    const { verdict } = await received(mailFrom(from))
+    expect(verdict.authentication.dmarc).toMatchObject({ result: 'fail', reason: 'the From field is ambiguous' })
+    expect(verdict).toMatchObject({ verified_domain: null, action: 'spam' })
+  })
+
+  test.each([
+    'eve@evil.test <eve@evil.test>',
+    '"ceo@bank.test" <eve@evil.test>',
+    'Eve <eve@evil.test> (of @evil.test)',
+    '"a\\"@b" <eve@evil.test>',
+  ])('is missing in %s: there is one address', async (from) => {
+    const { verdict } = await received(mailFrom(from))
+    expect(verdict.verified_domain).toBe('evil.test')
+  })
+
   test('shows the sender of the envelope, whose policy holds', async () => {
     const forged = { ...eve, mail_from: 'service@bank.test' }
     expect((await received(message, forged)).verdict).toMatchObject({ action: 'reject', verified_domain: null })
@@ -209,6 +231,22 @@ describe('the domain of a signature, written with', () => {
 
 // the library that seals reads the ideographic full stop as a dot, so that the seal is honest
 const sealable = spellings.filter(([, spelled]) => !spelled('a.b').includes('\u3002'))
+
+test.each(['relaxed/relaxed/simple', 'relaxed/relaxed/'])(
+  'a signature with c=%s, which is no canonicalization, counts for nothing',
+  async (c) => {
+    const { verdict } = await received(signedAs('evil.test', mailFrom('Eve <eve@evil.test>'), c), { mail_from: 'eve@else.test' })
+    expect(verdict.authentication.dkim).toMatchObject([{ result: 'policy', aligned: false, reason: 'c= is not valid' }])
+    expect(verdict.verified_domain).toBeNull()
+  },
+)
+
+test('a signature with text after its base64 counts for nothing', async () => {
+  const signed = signedAs('evil.test', mailFrom('Eve <eve@evil.test>')).replace(/(b=[^;\r]*)\r\nFrom/, '$1\r\n continued\r\nFrom')
+  expect(signed).toContain('=\r\n continued')
+  const { verdict } = await received(signed, { mail_from: 'eve@else.test' })
+  expect(verdict.authentication.dkim).toMatchObject([{ result: 'policy', aligned: false, reason: 'b= is not base64' }])
+})
 
 test.each(sealable)('a seal of a domain that is written with %s is not that of a trusted one', async (_, spelled) => {
   const d = spelled('list.test')

@@ -108,6 +108,8 @@ function sectionOf({ name, about, goal, broken }: Trial, entries: Entry[], fault
       )
     lines.push('', wrapped(`The last run was on: ${runs.at(-1)!.machine.join('; ')}.`), '')
   }
+  const notes = runs.at(-1)?.notes ?? []
+  if (notes.length > 0) lines.push('Counted in the last run:', '', ...notes.map((note) => `- ${note}`), '')
   if (faults.length > 0) lines.push('Found and mended:', '', ...faults.map(({ fault, test }) => `- ${fault} (${test})`), '')
   lines.push('Broken builds:', '')
   for (const [build, { what, file }] of Object.entries(broken))

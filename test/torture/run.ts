@@ -77,6 +77,7 @@ async function one(
   process.stdout.write(
     `${trial.name}${broken === undefined ? '' : ` with ${broken}`}: ${result.tries} ${trial.goal.unit} in ${result.seconds} s, seed ${seed}, ${found} faults\n`,
   )
+  for (const note of result.notes ?? []) process.stdout.write(`  ${note}\n`)
   for (const number of new Set(result.findings.map((finding: Finding) => finding.case)))
     process.stdout.write(
       `  npm run torture -- --trial ${trial.name} --seed ${seed} --only ${number}${broken === undefined ? '' : ` --broken ${broken}`}\n`,

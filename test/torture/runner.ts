@@ -34,6 +34,8 @@ export interface TrialResult {
   seconds: number
   broken: string | null
   findings: Finding[]
+  /** What the trial counted besides the faults. */
+  notes?: string[]
 }
 
 /** Runs the cases of a trial one after the other, as long as its bounds allow. */
@@ -72,6 +74,8 @@ export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResul
         bounds.progress?.(`${trial.name} case ${number}: ${result.tries} ${trial.goal.unit}, ${faults.length} faults`)
         for (const fault of faults.slice(0, 20)) bounds.progress?.(`  ${fault}`)
       }
+      const notes = bounds.broken === undefined ? cases.notes?.() : undefined
+      if (notes !== undefined) result.notes = notes
     } finally {
       await cases.close()
     }

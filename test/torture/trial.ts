@@ -10,6 +10,8 @@ export interface Setting {
 /** The cases of a trial that was opened; each follows from the seed and its number alone. */
 export interface Cases {
   run(number: number): Promise<CaseResult>
+  /** What was counted over all cases, besides the faults. */
+  notes?(): string[]
   close(): Promise<void>
 }
 

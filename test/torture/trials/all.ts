@@ -6,10 +6,26 @@ import { failingDisks } from './failing-disks.ts'
 import { http } from './http.ts'
 import { kills } from './kills.ts'
 import { mail } from './mail.ts'
+import { peers } from './peers.ts'
 import { powerCuts } from './power-cuts.ts'
 import { rights } from './rights.ts'
 import { smtp } from './smtp.ts'
 import { soak } from './soak.ts'
+import { verdicts } from './verdicts.ts'
 
 /** In the order in which they run. */
-export const trials: Trial[] = [kills, powerCuts, failingDisks, mail, smtp, http, rights, budgets, clocks, crowds, soak]
+export const trials: Trial[] = [
+  kills,
+  powerCuts,
+  failingDisks,
+  mail,
+  verdicts,
+  smtp,
+  http,
+  rights,
+  peers,
+  budgets,
+  clocks,
+  crowds,
+  soak,
+]

@@ -192,7 +192,7 @@ class MailTrial {
 }
 
 /** A message without the fields that `GET …/raw` leaves out where they are forged (docs/email.md). */
-function withoutTrace(text: string): string {
+export function withoutTrace(text: string): string {
   const end = text.startsWith('\r\n') ? 0 : text.indexOf('\r\n\r\n')
   const head = end < 0 ? text : text.slice(0, end + 2)
   const fields = /^(?:return-path|authentication-results)(?:[ \t]|\r\n[ \t])*:.*(?:\r\n[ \t].*)*\r\n/gim
@@ -200,7 +200,7 @@ function withoutTrace(text: string): string {
 }
 
 /** Where a text and what is kept of it differ first, seen from the end. */
-function difference(kept: string, sent: string): string {
+export function difference(kept: string, sent: string): string {
   let same = 0
   while (same < sent.length && kept.at(-1 - same) === sent.at(-1 - same)) same += 1
   const around = (text: string): string =>

@@ -1,0 +1,137 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { succeed } from '../../support/program.ts'
+
+/** A message for a server on loopback; Latin-1 stands for its bytes, its lines end in CRLF. */
+export interface Delivery {
+  host: string
+  port: number
+  from: string
+  to: string
+  text: string
+  /** Where files may be written. */
+  directory: string
+}
+
+/** A mail program of somebody else. */
+export interface Client {
+  name: string
+  program: string
+  /** Its package of Debian. */
+  install: string
+  send(delivery: Delivery): Promise<unknown>
+  /** What it sends after the message. */
+  adds?: string
+}
+
+const smtplib = `
+import smtplib, sys
+host, port, sender, recipient = sys.argv[1:]
+with smtplib.SMTP(host, int(port), 'client.test', timeout=60) as server:
+    server.sendmail(sender, [recipient], sys.stdin.buffer.read(), ['BODY=8BITMIME'])`
+
+export const clients: Client[] = [
+  {
+    name: 'swaks',
+    program: '/usr/bin/swaks',
+    install: 'swaks',
+    send: ({ host, port, from, to, ...message }) =>
+      succeed('/usr/bin/swaks', [
+        '--server',
+        host,
+        '--port',
+        String(port),
+        '--helo',
+        'client.test',
+        '--from',
+        from,
+        '--to',
+        to,
+        '--data',
+        `@${file(message, 'unended')}`,
+        '--silent',
+        '2',
+      ]),
+  },
+  {
+    name: 'curl',
+    program: '/usr/bin/curl',
+    install: 'curl',
+    send: ({ host, port, from, to, ...message }) =>
+      succeed('/usr/bin/curl', [
+        '--silent',
+        '--show-error',
+        '--mail-from',
+        from,
+        '--mail-rcpt',
+        to,
+        '--upload-file',
+        file(message, 'whole'),
+        `smtp://${host}:${port}/client.test`,
+      ]),
+  },
+  {
+    name: 'smtplib',
+    program: '/usr/bin/python3',
+    install: 'python3',
+    send: ({ host, port, from, to, text }) =>
+      succeed('/usr/bin/python3', ['-c', smtplib, host, String(port), from, to], { input: Buffer.from(text, 'latin1') }),
+  },
+  {
+    name: 'msmtp',
+    program: '/usr/bin/msmtp',
+    install: 'msmtp',
+    send: ({ host, port, from, to, text }) =>
+      succeed(
+        '/usr/bin/msmtp',
+        [
+          '--file=/dev/null',
+          `--host=${host}`,
+          `--port=${port}`,
+          '--domain=client.test',
+          `--from=${from}`,
+          '--tls=off',
+          '--auth=off',
+          '--set-from-header=off',
+          '--set-date-header=off',
+          '--',
+          to,
+        ],
+        { input: Buffer.from(text.replaceAll('\r\n', '\n'), 'latin1') },
+      ),
+  },
+  {
+    name: 'smtp-source',
+    program: '/usr/sbin/smtp-source',
+    install: 'postfix',
+    adds: '\r\n',
+    send: ({ host, port, from, to, ...message }) =>
+      succeed('/usr/sbin/smtp-source', [
+        '-m',
+        '1',
+        '-M',
+        'client.test',
+        '-f',
+        from,
+        '-t',
+        to,
+        '-F',
+        file(message, 'lines'),
+        `inet:${host}:${port}`,
+      ]),
+  },
+]
+
+/** Why the first missing one is not there. */
+export function missingClient(): string | undefined {
+  const missing = clients.find(({ program }) => !existsSync(program))
+  return missing && `${missing.name} is not installed (apt-get install ${missing.install})`
+}
+
+/** Writes the message for a program that sends a file as it is, that sends its lines, or that takes lines and ends the last itself. */
+function file({ text, directory }: Pick<Delivery, 'text' | 'directory'>, form: 'whole' | 'lines' | 'unended'): string {
+  const path = join(directory, 'message.eml')
+  const content = form === 'unended' ? text.replace(/\r\n$/, '') : text
+  writeFileSync(path, form === 'whole' ? content : content.replaceAll('\r\n', '\n'), 'latin1')
+  return path
+}

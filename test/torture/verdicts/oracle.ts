@@ -1,0 +1,101 @@
+import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import type { Try } from './try.ts'
+
+// Debian's packages are those of its own Python and Perl
+const [python, perl] = ['/usr/bin/python3', '/usr/bin/perl']
+/** Milliseconds for one answer. */
+const patience = 60_000
+
+export interface Judgement {
+  result: string
+  reason: string
+}
+
+/** What the second implementation says of a try. */
+export interface Opinion {
+  /** By pyspf (RFC 7208). */
+  spf: Judgement
+  /** By dkimpy, in the order of the fields. */
+  dkim: Judgement[]
+  /** Why dkimpy could not read the header. */
+  dkim_error: string | null
+  arc: Judgement
+  /** By authheaders (RFC 7489), by the tree walk of RFC 9989, and the author's domain as Python reads it. */
+  dmarc: Judgement & { walk: string; author: string | null }
+}
+
+/** What Mail::DKIM says where dkimpy and the box differ; a signature is known by its `b=`. */
+export interface Arbitration {
+  dkim: (Judgement & { b: string })[]
+  arc: Judgement
+}
+
+/** Why there are no other implementations on this machine; undefined where there are. */
+export function missingOracle(): string | undefined {
+  const modules = spawnSync(python, ['-c', 'import dkim, nacl.signing, spf, authheaders, publicsuffix2'])
+  if (modules.status !== 0)
+    return 'dkimpy, pyspf or authheaders is not installed (apt-get install python3-dkim python3-nacl python3-spf python3-authheaders)'
+  const { status } = spawnSync(perl, ['-MMail::DKIM::ARC::Verifier', '-e', '1'])
+  return status === 0 ? undefined : 'Mail::DKIM is not installed (apt-get install libmail-dkim-perl)'
+}
+
+/** pyspf, dkimpy and authheaders in one process, Mail::DKIM in another. */
+export class Oracle {
+  readonly #python = new Answering<Opinion>(python, ['-W', 'ignore', scriptAt('oracle.py')])
+  readonly #perl = new Answering<Arbitration>(perl, [scriptAt('oracle.pl')])
+
+  /** By pyspf, dkimpy and authheaders, the last for the sender and the signers that passed. */
+  async judge({ raw, envelope, zone }: Try, sender: string | null, signers: string[]): Promise<Opinion> {
+    const { remote_address: ip, helo, mail_from } = envelope
+    return this.#python.ask({ ip, helo, mail_from, zone, sender, signers, raw: raw.toString('base64') })
+  }
+
+  /** By Mail::DKIM. */
+  async arbitrate({ raw, zone }: Try): Promise<Arbitration> {
+    const keys = Object.entries(zone)
+      .filter(([name]) => name.includes('._domainkey.'))
+      .map(([name, { TXT, error }]) => [name, error === true ? 0 : TXT?.[0]])
+    return this.#perl.ask({ raw: raw.toString('base64'), keys: Object.fromEntries(keys) as unknown })
+  }
+
+  close(): void {
+    this.#python.close()
+    this.#perl.close()
+  }
+}
+
+/** A program that answers each line with a line, in the same order. */
+class Answering<Answer> {
+  readonly #process: ChildProcessByStdio<Writable, Readable, Readable>
+  readonly #waiting: { resolve: (answer: Answer) => void; reject: (error: Error) => void }[] = []
+  #errors = ''
+
+  constructor(program: string, parameters: string[]) {
+    this.#process = spawn(program, parameters, { stdio: ['pipe', 'pipe', 'pipe'] })
+    this.#process.stderr.on('data', (text: Buffer) => (this.#errors = (this.#errors + text.toString()).slice(-2000)))
+    this.#process.on('close', () => {
+      for (const { reject } of this.#waiting.splice(0)) reject(new Error(`${program} ended: ${this.#errors}`))
+    })
+    this.#process.stdin.on('error', () => undefined)
+    createInterface(this.#process.stdout).on('line', (line) => this.#waiting.shift()?.resolve(JSON.parse(line) as Answer))
+  }
+
+  async ask(question: object): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>()
+    const timer = setTimeout(() => reject(new Error('a second implementation does not answer')), patience)
+    this.#waiting.push({ resolve, reject })
+    this.#process.stdin.write(`${JSON.stringify(question)}\n`)
+    return promise.finally(() => clearTimeout(timer))
+  }
+
+  close(): void {
+    this.#process.kill()
+  }
+}
+
+function scriptAt(name: string): string {
+  return fileURLToPath(new URL(name, import.meta.url))
+}
