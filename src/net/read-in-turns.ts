@@ -16,11 +16,13 @@ export function readInTurns(socket: Socket): void {
   // oxlint-disable-next-line no-underscore-dangle -- of every stream
   const read = socket._read.bind(socket)
   let waiting = 0
+  /** The kind of what waits. What follows has the same: of another it could be read before. */
+  let kind: Kind = 'short'
   /** Bytes that were asked for while others waited. */
   let wanted: number | undefined
   /** What was read last asked for more. */
   let more = true
-  const enter = (octets: Buffer | null, kind: Kind): void => {
+  const enter = (octets: Buffer | null): void => {
     waiting += 1
     readingTurns.enter(kind, network, () => {
       waiting -= 1
@@ -34,16 +36,16 @@ export function readInTurns(socket: Socket): void {
   socket.push = (octets: Buffer | null, ...rest: []): boolean => {
     if (octets === null) {
       if (waiting === 0) return push(octets, ...rest)
-      enter(octets, 'short')
+      enter(octets)
       return false
     }
     const size = readingTurns.isIdle(network) ? slice.first : slice.usual
-    const kind = kindOf(octets, network)
+    if (waiting === 0) kind = kindOf(octets, network)
     // a part of a large body would keep the buffer of its packet until the next garbage collection
     const isLarge = octets.length > slice.usual
     for (let at = 0; at < octets.length; at += size) {
       const part = octets.subarray(at, at + size)
-      enter(isLarge ? Buffer.from(part) : part, kind)
+      enter(isLarge ? Buffer.from(part) : part)
     }
     if (isLarge) release(octets)
     // no more is read until these are; to stop for one would cost two system calls
