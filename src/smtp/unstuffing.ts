@@ -1,5 +1,6 @@
 /* oxlint-disable no-underscore-dangle -- the library's own names */
-import type { Writable } from 'node:stream'
+import type { PassThrough } from 'node:stream'
+import { release } from '../core/memory.ts'
 import { kindOf, readingTurns } from '../net/reading-turns.ts'
 
 const cr = 13
@@ -68,7 +69,7 @@ type Done = (error?: Error | null) => void
 
 /** The parts of smtp-server's parser that handle message data. */
 export interface Parser {
-  _dataStream: Writable | null
+  _dataStream: PassThrough | null
   _write(chunk: Buffer, encoding: 'buffer', done: Done): void
   _feedDataStream(chunk: Buffer, done: Done): void
   _countDataBytes(octets: number): void
@@ -99,7 +100,15 @@ export function feedMessage(parser: Parser, network: string): void {
     // A destroyed stream never drains.
     stream.once('close', resume)
   }
+  /** The packet that is being read, if it has a buffer of its own; and the one before, when all of it was written to the stream. */
+  let [packet, former]: (Buffer | undefined)[] = []
   parser._feedDataStream = (chunk, done) => {
+    if (chunk.buffer !== packet?.buffer) {
+      // who reads the stream copies: the memory of megabytes of packets would be given back by the next garbage collection
+      if (former && parser._dataStream?.readableLength === 0) release(former)
+      former = packet
+      packet = chunk.length > slice && chunk.length === chunk.buffer.byteLength ? chunk : undefined
+    }
     readingTurns.enter(kindOf(chunk, network), network, () => {
       if (chunk.length <= slice) return feed(chunk, done)
       const rest = chunk.subarray(slice)

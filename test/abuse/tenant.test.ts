@@ -301,6 +301,8 @@ const attacks: Attack[] = [
       '429 rate_limited',
       '429 too_much_at_once',
       '500 server_busy',
+      // a body that is refused is read for a second more
+      'closed',
     ],
   },
   {
