@@ -111,6 +111,8 @@ test('what is no backup, or not there, or of a newer program, is told apart', as
   }
   expect(await told('nowhere.tar')).toBe('nowhere.tar does not exist.\n')
   expect(await told(box.directory)).toBe(`${box.directory} is not a file.\n`)
+  // its first page cannot be read, like a page of a failing disk
+  expect(await told('/proc/self/mem')).toMatch(/^\/proc\/self\/mem cannot be read: EIO\b.*\n$/)
   writeFileSync(file, 'PK something else')
   expect(await told(file)).toBe(`${file} is not a backup of Pillarbox.\n`)
   writeFileSync(file, Buffer.from(octets.toString('latin1').replace('"format_version": 1', '"format_version": 2'), 'latin1'))

@@ -102,7 +102,12 @@ export class BackupArchive {
     if (start + size > this.size) throw this.#cut(start + size)
     if (size > 0) {
       const options = { start, end: start + size - 1, highWaterMark: 1 << 18, ...(signal ? { signal } : {}) }
-      for await (const chunk of createReadStream(this.file, options)) hash.update(chunk as Buffer)
+      try {
+        for await (const chunk of createReadStream(this.file, options)) hash.update(chunk as Buffer)
+      } catch (error) {
+        signal?.throwIfAborted()
+        throw unreadable(this.file, error)
+      }
     }
     return hash.digest('hex')
   }
@@ -111,8 +116,7 @@ export class BackupArchive {
     const handle = await opened(this.file)
     try {
       const bytes = Buffer.alloc(size)
-      const { bytesRead } = await handle.read(bytes, 0, size, position)
-      if (bytesRead < size) throw this.#cut(position + size)
+      if ((await readAt(this.file, handle, bytes, position)) < size) throw this.#cut(position + size)
       return bytes
     } finally {
       await handle.close()
@@ -129,25 +133,36 @@ async function opened(file: string): Promise<FileHandle> {
   try {
     handle = await open(file, 'r')
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    const what = code === 'ENOENT' ? `${file} does not exist.` : `${file} cannot be read: ${message}.`
-    throw refused(what, code === 'ENOENT' ? 'not_found' : 'unreadable', error)
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw unreadable(file, error)
+    throw refused(`${file} does not exist.`, 'not_found', error)
   }
   if ((await handle.stat()).isFile()) return handle
   await handle.close()
   throw refused(`${file} is not a file.`, 'not_a_backup')
 }
 
+/** Fills the buffer from a position, as far as the file goes; returns the number of bytes. */
+async function readAt(file: string, handle: FileHandle, bytes: Buffer, position: number): Promise<number> {
+  try {
+    return (await handle.read(bytes, 0, bytes.length, position)).bytesRead
+  } catch (error) {
+    throw unreadable(file, error)
+  }
+}
+
+function unreadable(file: string, error: unknown): Error {
+  return refused(`${file} cannot be read: ${(error as Error).message}.`, 'unreadable', error)
+}
+
 async function manifestIn(file: string, handle: FileHandle): Promise<Buffer> {
   const header = Buffer.alloc(block)
-  const { bytesRead } = await handle.read(header, 0, block, 0)
-  const read = bytesRead === block ? readTarHeader(header) : undefined
+  const read = (await readAt(file, handle, header, 0)) === block ? readTarHeader(header) : undefined
   if (read?.name !== 'manifest.json' || read.size > longest || read.size % block !== 0) {
     if (header.toString('latin1', 0, 13) === 'manifest.json') throw damaged(file, 'the header of its manifest was changed')
     throw refused(`${file} is not a backup of Pillarbox.`, 'not_a_backup')
   }
   const text = Buffer.alloc(read.size)
-  if ((await handle.read(text, 0, read.size, block)).bytesRead < read.size) throw damaged(file, 'it ends within its manifest')
+  if ((await readAt(file, handle, text, block)) < read.size) throw damaged(file, 'it ends within its manifest')
   return text
 }
 
