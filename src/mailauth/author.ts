@@ -65,9 +65,21 @@ export function authorOf({ fields }: Header): Author {
 
 /** True if a mailbox has another address than the one that is read: after angle brackets, or beside one without them (RFC 5322 3.4). */
 function hasOtherAddress(value: string): boolean {
-  const text = value.replace(/"(?:[^"\\]|\\.)*(?:"|$)|\([^()]*\)/gs, '')
-  const end = text.indexOf('>')
-  return end === -1 ? text.indexOf('@') !== text.lastIndexOf('@') && !text.includes('<') : text.includes('@', end)
+  let [isQuoted, isOpen, isClosed, comments, addresses] = [false, false, false, 0, 0]
+  for (let at = 0; at < value.length; at += 1) {
+    const character = value[at]
+    if (character === '\\') at += 1
+    else if (character === '"' && comments === 0) isQuoted = !isQuoted
+    else if (isQuoted) continue
+    else if (character === '(') comments += 1
+    else if (character === ')') comments = Math.max(0, comments - 1)
+    else if (comments > 0) continue
+    else if (character === '<') isOpen = true
+    else if (character === '>') isClosed = true
+    else if (character === '@' && isClosed) return true
+    else if (character === '@') addresses += 1
+  }
+  return !isOpen && addresses > 1
 }
 
 /**

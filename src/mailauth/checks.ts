@@ -275,9 +275,15 @@ function flawOf(row: VerifiedSignature, header: SignedHeader): ReturnType<Signed
   const { fields, flaw, ambiguity } = header.coveredBy(row.signingHeaders?.headers ?? [])
   return {
     fields,
-    flaw: tagFlawOf(row) ?? flaw,
+    // a line that is no field, such as one that somebody else has put there, was read as text behind the signature
+    flaw: tagFlawOf(row) ?? flaw ?? (ambiguity === null && !isBase64(row.signature) ? 'b= is not base64' : null),
     ambiguity: ambiguity ?? (row.status.result === 'pass' ? header.spacing(row.format ?? '') : null),
   }
+}
+
+/** The verifier ignores text after the padding, which is no part of a signature (RFC 6376 3.5). */
+function isBase64(signature = ''): boolean {
+  return base64.test(signature.replaceAll(/[ \t\r\n]/g, ''))
 }
 
 /** Why a signature does not count by its tags and its key. */
@@ -286,8 +292,6 @@ function tagFlawOf(row: VerifiedSignature): string | null {
   if (domainNameOf(row.signingDomain ?? '') === undefined) return 'd= is not a valid domain name'
   // the verifier ignores what follows, and takes nothing for a default (RFC 6376 3.5)
   if (row.format !== undefined && !canonicalization.test(row.format)) return 'c= is not valid'
-  // text after the padding is no part of a signature
-  if (row.signature !== undefined && !base64.test(row.signature.replaceAll(/[ \t\r\n]/g, ''))) return 'b= is not base64'
   // RFC 6376 3.6.1: in testing mode a message counts as unsigned
   if (row.status.testing === true) return 'the key is in testing (t=y)'
   // RFC 6376 8.2
