@@ -329,12 +329,13 @@ export class Api {
     }
   }
 
-  /** Answers requests without a route: health checks, metrics and preflights. Refuses ambiguous requests, and closes their connections. */
+  /** Answers requests without a route: health checks, metrics and preflights. Refuses ambiguous requests. */
   #withoutRoute({ req: request, res: response, state }: ApiContext): Promise<Answer> | Answer | undefined {
     try {
       checkRequest(request)
     } catch (error) {
-      response.shouldKeepAlive = false
+      // what follows chunks of HTTP/1.0 is not a request to all (RFC 9112 6.1)
+      if (request.httpVersion === '1.0') response.shouldKeepAlive = false
       throw error
     }
     const { path, search } = readTarget(request.url ?? '')
