@@ -21,7 +21,7 @@ export interface Client {
   install: string
   send(delivery: Delivery): Promise<unknown>
   /** What it sends after the message. */
-  adds?: string
+  adds?: (text: string) => string
 }
 
 const smtplib = `
@@ -35,6 +35,8 @@ export const clients: Client[] = [
     name: 'swaks',
     program: '/usr/bin/swaks',
     install: 'swaks',
+    // a line where there is no body
+    adds: (text) => (text.indexOf('\r\n\r\n') === text.length - 4 ? '\r\n' : ''),
     send: ({ host, port, from, to, ...message }) =>
       succeed('/usr/bin/swaks', [
         '--server',
@@ -104,7 +106,7 @@ export const clients: Client[] = [
     name: 'smtp-source',
     program: '/usr/sbin/smtp-source',
     install: 'postfix',
-    adds: '\r\n',
+    adds: () => '\r\n',
     send: ({ host, port, from, to, ...message }) =>
       succeed('/usr/sbin/smtp-source', [
         '-m',

@@ -60,7 +60,7 @@ async function deliverAll(number: number, { world, box, directory, seed }: Deps)
     const client = pick(clients, random)
     const text = messageOf(`${seed}-${number}-${index}`, random)
     const fault = await client.send({ ...box.smtp, from: 'a@client.test', to: inbox.email, text, directory }).then(
-      () => faultOf(text + (client.adds ?? ''), inbox.id, box),
+      () => faultOf(text + (client.adds?.(text) ?? ''), inbox.id, box),
       (error: unknown) => `it was not accepted: ${(error as Error).message.slice(0, 500)}`,
     )
     if (fault === undefined) continue
