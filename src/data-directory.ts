@@ -1,17 +1,17 @@
-import { existsSync, mkdirSync, statfsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Basis } from './basis.ts'
 import type { Config } from './config.ts'
 import { type Clock, iso } from './core/clock.ts'
 import { Fault, storageFull } from './core/fault.ts'
 import { MasterKey } from './core/seal/master-key.ts'
-import type { PostgresTarget } from './config/database/postgres-url.ts'
+import type { PostgresTarget } from './store/postgres/target.ts'
 import type { Database } from './store/database.ts'
 import { commitMetrics, fileMetrics, serverMetrics, spaceMetrics } from './store/metrics.ts'
 import { notePostgres, requireOneDatabase } from './store/postgres/note.ts'
 import { Keyring } from './store/keyring.ts'
 import { DirectoryLock } from './store/lock.ts'
-import { mustBeNoRestore, Newer, type Obstacle } from './store/files.ts'
+import { freeBytes, mustBeNoRestore, Newer, type Obstacle } from './store/files.ts'
 import { type MigrationTest, prepare } from './store/migrate.ts'
 import { finishRewrite } from './store/rewrite.ts'
 import { existingPart, formatBytes, Space } from './store/space.ts'
@@ -163,8 +163,7 @@ function isFull(error: unknown): boolean {
 }
 
 function freeAt(directory: string): number {
-  const { bavail, bsize } = statfsSync(existingPart(resolve(directory)))
-  return bavail * bsize
+  return freeBytes(existingPart(resolve(directory)))
 }
 
 /** The state of a new box. Throws an Error with a readable message when there is a database without state.json, which names the accounts. */

@@ -1,6 +1,6 @@
 import { PostgresSource, beginSnapshot } from '../store/copy/postgres-side.ts'
 import type { Row } from '../store/copy/side.ts'
-import type { PostgresTarget } from '../store/postgres/connections.ts'
+import type { PostgresTarget } from '../store/postgres/target.ts'
 import { openCopySource } from '../store/postgres/prepare.ts'
 import { ChainCheck, type ChainPlace, type ChainReport, type HashedRow, hashedColumns } from './chain.ts'
 import { checkKnown, checkTriggers, triggers } from './verify.ts'

@@ -1,6 +1,7 @@
 import { day, hour, minute, second } from '../core/clock.ts'
 import { hostNameOf } from '../core/domain-names.ts'
-import { parsePostgresUrl, type PostgresTarget } from './database/postgres-url.ts'
+import { parsePostgresUrl } from './database/postgres-url.ts'
+import type { PostgresTarget } from '../store/postgres/target.ts'
 import { isIP } from 'node:net'
 import type { Endpoint } from '../net/listen.ts'
 import * as z from 'zod'

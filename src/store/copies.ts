@@ -1,21 +1,10 @@
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { day } from '../core/clock.ts'
 import { storageFull } from '../core/fault.ts'
 import { formatBytes } from './space.ts'
-import { syncPath } from './files.ts'
+import { freeBytes, syncPath } from './files.ts'
 
 /** How long the copy made before the last upgrade is kept, in milliseconds. */
 const retention = 30 * day
@@ -51,8 +40,7 @@ function mustFit(file: string, copy: string, database: DatabaseSync): void {
       'SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size',
     )
     .get()
-  const { bavail, bsize } = statfsSync(dirname(file))
-  const [needed, free] = [Number(size!['bytes']), bavail * bsize]
+  const [needed, free] = [Number(size!['bytes']), freeBytes(dirname(file))]
   if (free >= needed) return
   throw storageFull(
     undefined,

@@ -1,8 +1,31 @@
-import { closeSync, existsSync, fsyncSync, openSync, readSync, rmSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, readSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 /** The data was written by a newer version of the program. */
 export class Newer extends Error {}
+
+/** Throws Newer for a database of a newer version than the one that this program knows. */
+export function mustNotBeNewer(what: string, version: number, known: number): void {
+  if (version > known)
+    throw new Newer(
+      `${what} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program.`,
+    )
+}
+
+/** Throws an Error for a database that is not of the version of this program, which is left as it is. */
+export function mustBeCurrent(what: string, version: number, known: number): void {
+  mustNotBeNewer(what, version, known)
+  if (version < known)
+    throw new Error(
+      `${what} was last opened by an earlier Pillarbox (version ${version}, this one's is ${known}). Start the box once with this program.`,
+    )
+}
+
+/** Bytes that this process may still write to the disk of a directory. */
+export function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(directory)
+  return bavail * bsize
+}
 
 /** Why a data directory cannot be opened: one of its parts, the database on a server, no space on its disk (`room`), or a program that is too old (`program`). */
 export type Obstacle = 'directory' | 'state' | 'master_key' | 'database' | 'server' | 'room' | 'program'

@@ -1,8 +1,7 @@
 import { performance } from 'node:perf_hooks'
-import { Fault } from '../core/fault.ts'
 import { FairQueue } from '../core/work/fair-queue.ts'
 import type { Value } from './database.ts'
-import { stopping, tooSlow } from './faults.ts'
+import { stopping, tooManyReads, tooSlow } from './faults.ts'
 
 /** Runs slow reads, one at a time: a thread or a connection of its own. */
 export interface SlowReader {
@@ -33,15 +32,6 @@ interface WaitingRead extends Read {
 
 const busy = 'The search waited too long for those of others. Try again later.'
 
-/** Of an account whose own reads are what it waited for. */
-function tooMany(): Fault {
-  return new Fault(
-    'rate_limited',
-    'The search waited too long for others of this account. Make fewer at once, and try again later.',
-    { code: 'too_many_waiting', retryAfter: 5 },
-  )
-}
-
 /** Number of readers. An account uses one at a time, so that a long read leaves the other to other accounts. */
 const count = 2
 
@@ -65,7 +55,7 @@ export class SlowReads {
     const { account, deadline } = read
     return new Promise<Row[]>((resolve, reject) => {
       const late = (): void => {
-        if (this.#waiting.remove(account, waiting)) reject(this.#reading.has(account) ? tooMany() : tooSlow(busy))
+        if (this.#waiting.remove(account, waiting)) reject(this.#reading.has(account) ? tooManyReads() : tooSlow(busy))
       }
       const timer = setTimeout(late, deadline)
       const until = performance.now() + deadline

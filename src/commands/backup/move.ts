@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { describeTarget, parsePostgresUrl, type PostgresTarget } from '../../config/database/postgres-url.ts'
+import { parsePostgresUrl } from '../../config/database/postgres-url.ts'
+import { describeTarget, type PostgresTarget } from '../../store/postgres/target.ts'
 import type { Config } from '../../config.ts'
 import { moveBox } from '../../ops/move/move.ts'
 import { type BoxOptions, holdsBox, ofBox, settingsOf } from '../support/box.ts'

@@ -1,20 +1,8 @@
-/** How much TLS a connection has: none, unverified, or with the certificate of the host checked. */
+import type { PostgresTarget } from '../../store/postgres/target.ts'
+
 const sslModes = ['disable', 'require', 'verify-full'] as const
 
 const parameters = ['host', 'sslmode', 'sslrootcert']
-
-/** The server and the database that a URL names. */
-export interface PostgresTarget {
-  /** A name, an address, or the directory of a Unix socket. */
-  host: string
-  port: number
-  user: string | undefined
-  password: string | undefined
-  database: string
-  sslmode: (typeof sslModes)[number]
-  /** The file of the certificates that are trusted instead of those of the system. */
-  sslrootcert: string | undefined
-}
 
 /** `postgres://user:password@host:port/database?sslmode=verify-full`. Throws an Error that says what is wrong, without the URL. */
 export function parsePostgresUrl(text: string): PostgresTarget {
@@ -45,11 +33,6 @@ export function parsePostgresUrl(text: string): PostgresTarget {
     sslmode: socket === undefined ? known : 'disable',
     sslrootcert: url.searchParams.get('sslrootcert') ?? undefined,
   }
-}
-
-/** The target in a sentence, without the user and the password. */
-export function describeTarget({ host, port, database }: PostgresTarget): string {
-  return `the database ${database} of ${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 function decode(text: string): string {

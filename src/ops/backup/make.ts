@@ -1,13 +1,13 @@
-import { createReadStream, existsSync, realpathSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { createReadStream, existsSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 import { masterKeySource } from '../../core/service-unit.ts'
 import { removeDatabase, syncPath } from '../../store/files.ts'
-import type { PostgresTarget } from '../../store/postgres/connections.ts'
+import type { PostgresTarget } from '../../store/postgres/target.ts'
 import { requireOneDatabase } from '../../store/postgres/note.ts'
 import { ArchiveWriter } from './archive/archive-writer.ts'
-import { diskFault, refused } from './faults.ts'
+import { diskFault, refused, requireSpace } from './faults.ts'
 import { keyFiles, type KeyPlace } from './key-files.ts'
 import { entryNames, formatName, formatVersion, type Manifest } from './archive/manifest.ts'
 import { keysContext, sealKeys } from './sealed-keys.ts'
@@ -124,12 +124,8 @@ function checkPlace(input: BackupInput): void {
 
 /** Checks the space first, as a copy that does not fit would fill the disk of the box. */
 function checkSpace({ file, data_dir }: BackupInput): void {
-  const folder = dirname(resolve(file))
-  const { bavail, bsize } = statfsSync(folder)
   const needed = statSync(join(data_dir, 'pillarbox.db'), { throwIfNoEntry: false })?.size ?? 0
-  if (bavail * bsize > needed) return
-  const message = `${folder} has too little free space: at least ${needed} bytes are required, ${bavail * bsize} are free. Partial files were removed.`
-  throw refused(message, 'storage_full')
+  requireSpace(dirname(resolve(file)), needed, 'at least ')
 }
 
 function mustBeFree({ file, force }: BackupInput): void {

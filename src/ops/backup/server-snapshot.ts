@@ -1,11 +1,11 @@
-import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type { PostgresTarget } from '../../store/postgres/target.ts'
 import { wordIndex } from '../../mail/search/stored-words.ts'
 import { copyIntoFile } from '../../store/copy/into-file.ts'
-import { beginSnapshot } from '../../store/copy/postgres-side.ts'
-import { type Connection, type PostgresTarget, withoutValues } from '../../store/postgres/connections.ts'
+import { beginSnapshot, bytesOf } from '../../store/copy/postgres-side.ts'
+import { type Connection, withoutValues } from '../../store/postgres/connections.ts'
 import { openCopySource } from '../../store/postgres/prepare.ts'
-import { diskFault, refused } from './faults.ts'
+import { diskFault, refused, requireSpace } from './faults.ts'
 import { boxOf, described, type Snapshot, stateOf } from './snapshot.ts'
 
 /**
@@ -24,7 +24,8 @@ export async function takeServerSnapshot(
   try {
     const state = await snapshotOfState(connection, directory)
     const box = boxOf(directory, state)
-    await mustFit(connection, copy)
+    // a copy that does not fit would fill the disk of the box
+    requireSpace(dirname(copy), await bytesOf(connection))
     await copyIntoFile(connection, copy, { ...box, words: wordIndex, resumable: false, signal })
     return { state, ...described(copy, copy), ...box }
   } catch (error) {
@@ -46,15 +47,4 @@ async function snapshotOfState(connection: Connection, directory: string): Promi
     await connection.query('ROLLBACK')
   }
   throw refused('state.json changes while the database is copied. Try again.', 'busy')
-}
-
-/** Checks the space first, as a copy that does not fit would fill the disk of the box. */
-async function mustFit(connection: Connection, copy: string): Promise<void> {
-  const { rows } = await connection.query('SELECT pg_database_size(current_database()) AS size')
-  const { size } = rows[0] as { size: number }
-  const folder = dirname(copy)
-  const { bavail, bsize } = statfsSync(folder)
-  if (bavail * bsize > size) return
-  const message = `${folder} has too little free space: ${size} bytes are required, ${bavail * bsize} are free. Partial files were removed.`
-  throw refused(message, 'storage_full')
 }

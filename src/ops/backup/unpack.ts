@@ -1,10 +1,10 @@
-import { createWriteStream, statfsSync, writeFileSync } from 'node:fs'
+import { createWriteStream, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createZstdDecompress } from 'node:zlib'
 import { syncPath } from '../../store/files.ts'
 import type { BackupArchive } from './archive/archive.ts'
-import { damaged, diskFault, refused } from './faults.ts'
+import { damaged, diskFault, requireSpace } from './faults.ts'
 import { entryNames } from './archive/manifest.ts'
 
 /** The free space required in addition to the unpacked size, in bytes. */
@@ -14,11 +14,7 @@ const margin = 16 * 1024 * 1024
 export async function unpack(archive: BackupArchive, directory: string, signal?: AbortSignal): Promise<string> {
   const file = join(directory, 'pillarbox.db')
   const size = archive.manifest.database_size
-  const { bavail, bsize } = statfsSync(directory)
-  if (bavail * bsize < size + margin) {
-    const message = `${directory} has too little free space: ${size + margin} bytes are required, ${bavail * bsize} are free. Partial files were removed.`
-    throw refused(message, 'storage_full')
-  }
+  requireSpace(directory, size + margin)
   const target = createWriteStream(file, { flags: 'wx', mode: 0o600 })
   try {
     const bounded = atMost(archive.stream(entryNames.database).pipe(createZstdDecompress()), size)

@@ -2,6 +2,7 @@ import { Fault } from '../../core/fault.ts'
 import { Different } from '../../store/copy/copy.ts'
 import { WrongValue } from '../../store/copy/postgres-side.ts'
 import { sqlState, withoutValues } from '../../store/postgres/connections.ts'
+import { isDiskFull } from '../backup/faults.ts'
 
 /** The Fault of a move that is refused, or that stopped. */
 export function moveFault(message: string, code: string, cause?: unknown): Fault {
@@ -20,11 +21,9 @@ export function stopped(error: unknown): unknown {
       'move_failed',
       error,
     )
-  const { code, errcode = 0 } = error as { code?: string; errcode?: number }
-  const kind = errcode & 0xff
-  // 778 is a write that the system refused
-  if (code === 'ENOSPC' || code === 'EDQUOT' || kind === 13 || errcode === 778)
+  if (isDiskFull(error))
     return moveFault(`The move stopped: the disk of the data directory is full. Free space. ${goesOn}`, 'storage_full', error)
+  const kind = ((error as { errcode?: number }).errcode ?? 0) & 0xff
   // SQLITE_CORRUPT, SQLITE_NOTADB
   if (kind === 11 || kind === 26)
     return moveFault(

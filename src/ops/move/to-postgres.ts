@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import type { PostgresTarget } from '../../store/postgres/target.ts'
 import { wordIndex } from '../../mail/search/stored-words.ts'
 import type { CopiedTable, CopyProgress } from '../../store/copy/copy.ts'
 import { PostgresCopy } from '../../store/copy/into-postgres.ts'
-import { checkFiles } from '../../store/files.ts'
+import { checkFiles, mustBeCurrent } from '../../store/files.ts'
 import { applicationId, damageIn, knownVersion, unchanged } from '../../store/migrate.ts'
-import type { PostgresTarget } from '../../store/postgres/connections.ts'
 import { databaseElsewhere, isNoted, notePostgres } from '../../store/postgres/note.ts'
 import { moveFault, stopped } from './failures.ts'
 
@@ -48,15 +48,7 @@ function checkSource(file: string): void {
     using database = new DatabaseSync(unchanged(file), { readOnly: true, timeout: 5000 })
     const read = (pragma: string): unknown => Object.values(database.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]
     if (read('application_id') !== applicationId) throw new Error(`${file} is not a Pillarbox database.`)
-    const [version, known] = [Number(read('user_version')), knownVersion()]
-    if (version > known)
-      throw new Error(
-        `${file} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program.`,
-      )
-    if (version < known)
-      throw new Error(
-        `${file} was last opened by an earlier Pillarbox (version ${version}, this one's is ${known}). Start the box once with this program.`,
-      )
+    mustBeCurrent(file, Number(read('user_version')), knownVersion())
     const damage = damageIn(database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string })
     if (damage !== null) throw new Error(`${file} is damaged: ${damage}. Restore a backup.`)
   } catch (error) {

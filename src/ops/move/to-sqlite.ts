@@ -1,11 +1,12 @@
-import { existsSync, renameSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, renameSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import type { PostgresTarget } from '../../store/postgres/target.ts'
 import { wordIndex } from '../../mail/search/stored-words.ts'
 import type { CopiedTable, CopyProgress } from '../../store/copy/copy.ts'
 import { copyIntoFile } from '../../store/copy/into-file.ts'
-import { beginSnapshot } from '../../store/copy/postgres-side.ts'
-import { removeDatabase, syncPath } from '../../store/files.ts'
-import type { Connection, PostgresTarget } from '../../store/postgres/connections.ts'
+import { beginSnapshot, bytesOf } from '../../store/copy/postgres-side.ts'
+import { freeBytes, removeDatabase, syncPath } from '../../store/files.ts'
+import type { Connection } from '../../store/postgres/connections.ts'
 import { forgetPostgres, isNoted, movingFile } from '../../store/postgres/note.ts'
 import { openCopySource } from '../../store/postgres/prepare.ts'
 import { moveFault, stopped } from './failures.ts'
@@ -52,10 +53,8 @@ export async function moveToSqlite(
 }
 
 async function mustFit(connection: Connection, directory: string): Promise<void> {
-  const { rows } = await connection.query('SELECT pg_database_size(current_database()) AS size')
-  const { size } = rows[0] as { size: number }
-  const { bavail, bsize } = statfsSync(directory)
-  if (bavail * bsize > size) return
-  const message = `The disk of ${directory} has too little free space: the database has ${size} bytes, and ${bavail * bsize} are free. Nothing was changed.`
+  const [size, free] = [await bytesOf(connection), freeBytes(directory)]
+  if (free > size) return
+  const message = `The disk of ${directory} has too little free space: the database has ${size} bytes, and ${free} are free. Nothing was changed.`
   throw moveFault(message, 'storage_full')
 }

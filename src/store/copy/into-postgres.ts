@@ -1,10 +1,10 @@
 import { DatabaseSync } from 'node:sqlite'
 import { unchanged } from '../migrate.ts'
-import type { PostgresTarget } from '../postgres/connections.ts'
+import type { PostgresTarget } from '../postgres/target.ts'
 import { type CopyTarget, openCopyTarget } from '../postgres/prepare.ts'
 import { type CopiedTable, copyDatabase, type CopyProgress, Different } from './copy.ts'
 import { isOfBox, momentQuery, originOf } from './origin.ts'
-import { PostgresTarget as Target } from './postgres-side.ts'
+import { PostgresCopyTarget } from './postgres-side.ts'
 import type { WordIndex } from './side.ts'
 import { SqliteSource, tablesOf } from './sqlite-side.ts'
 
@@ -48,8 +48,8 @@ export class PostgresCopy {
     const tables = tablesOf(database)
     const origin = originOf(box_id, database.prepare(momentQuery).get())
     await prepare()
-    if (unfinished !== origin) await Target.begin(connection, tables, origin)
-    const target = await Target.open(connection, words)
+    if (unfinished !== origin) await PostgresCopyTarget.begin(connection, tables, origin)
+    const target = await PostgresCopyTarget.open(connection, words)
     try {
       const read = words.reader(database)
       const copied = await copyDatabase(tables, new SqliteSource(database), target, { ...options, words: read })
@@ -57,7 +57,7 @@ export class PostgresCopy {
       await target.finish()
       return copied
     } catch (error) {
-      if (error instanceof Different) await Target.begin(connection, tables, origin)
+      if (error instanceof Different) await PostgresCopyTarget.begin(connection, tables, origin)
       throw error
     }
   }

@@ -6,7 +6,9 @@ import {
   batchEmails,
   batchRows,
   type IndexedEmail,
+  orderOf,
   progressTable,
+  quoted,
   type Row,
   searchTable,
   type Sequences,
@@ -25,8 +27,7 @@ export class PostgresSource implements Source {
   }
 
   async *rows({ name, columns, key }: Table, from: number): AsyncIterable<Row[]> {
-    const order = key.length === 0 ? '' : `ORDER BY ${key.map(quoted).join(', ')}`
-    const rest = `FROM ${quoted(name)} ${order}`
+    const rest = `FROM ${quoted(name)} ${orderOf(key)}`
     // as they are stored: large values are not read for it
     const sizes = columns
       .filter(({ type }) => type !== 'INTEGER')
@@ -86,6 +87,12 @@ function* batchesOf(sizes: readonly number[]): Iterable<number> {
   yield count
 }
 
+/** The size of the database, in bytes. */
+export async function bytesOf(connection: Connection): Promise<number> {
+  const { rows } = await connection.query('SELECT pg_database_size(current_database()) AS size')
+  return (rows[0] as { size: number }).size
+}
+
 /** Begins a transaction that reads what is stored at this moment. */
 export async function beginSnapshot(connection: Connection): Promise<void> {
   await connection.query('SET idle_in_transaction_session_timeout = 0')
@@ -102,7 +109,7 @@ export class WrongValue extends Error {}
  * Writes a database of PostgreSQL whose schema is that of this version. Until `finish`, the triggers of the audit log are disabled, which would refuse
  * rows that are not appended, and the database has the table of an unfinished copy.
  */
-export class PostgresTarget implements Target {
+export class PostgresCopyTarget implements Target {
   readonly #connection: Connection
   readonly #source: PostgresSource
   readonly #words: Pick<WordIndex, 'vector'>
@@ -120,8 +127,8 @@ export class PostgresTarget implements Target {
   }
 
   /** Goes on with a copy that was begun. */
-  static async open(connection: Connection, words: Pick<WordIndex, 'vector'>): Promise<PostgresTarget> {
-    const target = new PostgresTarget(connection, words)
+  static async open(connection: Connection, words: Pick<WordIndex, 'vector'>): Promise<PostgresCopyTarget> {
+    const target = new PostgresCopyTarget(connection, words)
     const { rows } = await connection.query(`SELECT part, done FROM ${progressTable}`)
     for (const { part, done } of rows as { part: string; done: number }[]) target.#done.set(part, done)
     return target
@@ -251,8 +258,4 @@ async function transaction(connection: Connection, work: () => Promise<void>): P
     await connection.query('ROLLBACK').catch(() => {})
     throw error
   }
-}
-
-function quoted(name: string): string {
-  return `"${name}"`
 }

@@ -82,3 +82,13 @@ export function sizeOf(row: Row): number {
   for (const value of row) size += typeof value === 'string' || value instanceof Uint8Array ? value.length : 8
   return size
 }
+
+/** The order of the rows of a table with this key. */
+export function orderOf(key: Table['key']): string {
+  return key.length === 0 ? '' : `ORDER BY ${key.map(quoted).join(', ')}`
+}
+
+/** A name as an identifier in SQL. */
+export function quoted(name: string): string {
+  return `"${name}"`
+}

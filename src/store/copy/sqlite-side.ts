@@ -6,7 +6,9 @@ import {
   batchEmails,
   batchRows,
   type IndexedEmail,
+  orderOf,
   progressTable,
+  quoted,
   type Row,
   searchTable,
   type Sequences,
@@ -51,8 +53,7 @@ export class SqliteSource implements Source {
   }
 
   async *rows({ name, columns, key }: Table, from: number): AsyncIterable<Row[]> {
-    const order = key.length === 0 ? '' : `ORDER BY ${key.map(quoted).join(', ')}`
-    const query = `SELECT ${columns.map((column) => quoted(column.name)).join(', ')} FROM ${quoted(name)} ${order} LIMIT -1 OFFSET ?`
+    const query = `SELECT ${columns.map((column) => quoted(column.name)).join(', ')} FROM ${quoted(name)} ${orderOf(key)} LIMIT -1 OFFSET ?`
     for (const batch of this.#batches(query, from)) {
       yield batch
       // signals are heard between two batches
@@ -210,8 +211,4 @@ function transaction(database: DatabaseSync, work: () => void): void {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
   }
-}
-
-function quoted(name: string): string {
-  return `"${name}"`
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Connection } from './connections.ts'
-import { describeTarget, type PostgresTarget } from '../../config/database/postgres-url.ts'
+import { describeTarget, type PostgresTarget } from './target.ts'
 
 /** "PBOX": the lock of the box that writes. */
 const lock = 0x50424f58

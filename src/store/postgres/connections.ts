@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { parserOf } from './values.ts'
-import type { PostgresTarget } from '../../config/database/postgres-url.ts'
+import type { PostgresTarget } from './target.ts'
 
 /** A connection to the server. */
 export type Connection = pg.Client
 export type Connections = pg.Pool
-export type { PostgresTarget } from '../../config/database/postgres-url.ts'
 
 interface ConnectionOptions {
   /** Milliseconds after which a statement without an answer is given up, with its connection. */

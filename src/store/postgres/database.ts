@@ -14,7 +14,7 @@ import { driverFault } from './failures.ts'
 import { SlowConnection } from './slow-connection.ts'
 import { statement } from './statements.ts'
 import type { PostgresTransaction } from './transaction.ts'
-import { describeTarget, type PostgresTarget } from '../../config/database/postgres-url.ts'
+import { describeTarget, type PostgresTarget } from './target.ts'
 import { Writer } from './writer.ts'
 
 export interface PostgresOptions {

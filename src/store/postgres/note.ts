@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describeTarget, type PostgresTarget } from '../../config/database/postgres-url.ts'
+import { describeTarget, type PostgresTarget } from './target.ts'
 
 /** The file in a data directory that says that its database is elsewhere. */
 const name = 'postgresql.txt'

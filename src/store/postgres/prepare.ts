@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { unfinishedCopyOn } from '../copy/postgres-side.ts'
-import { Newer } from '../files.ts'
+import { mustBeCurrent, mustNotBeNewer } from '../files.ts'
 import { Held, locked } from './box-lock.ts'
 import { type Connection, connect, sqlState } from './connections.ts'
-import { describeTarget, type PostgresTarget } from '../../config/database/postgres-url.ts'
+import { describeTarget, type PostgresTarget } from './target.ts'
 
 /** The version of `baseline.sql`. */
 const baseline = 60
@@ -73,11 +73,7 @@ export async function openCopySource(target: PostgresTarget, alone: boolean): Pr
     const [version, known] = [await versionOf(connection, what), knownPostgresVersion()]
     if (version === undefined) throw new Error(`${what} is empty: there is no box in it.`)
     if ((await unfinishedCopyOn(connection)) !== undefined) throw new Error(unfinishedCopy(what))
-    if (version > known) throw newer(what, version, known)
-    if (version < known)
-      throw new Error(
-        `${what} was last opened by an earlier Pillarbox (version ${version}, this one's is ${known}). Start the box once with this program.`,
-      )
+    mustBeCurrent(what, version, known)
     return connection
   } catch (error) {
     await connection.end().catch(() => {})
@@ -143,7 +139,7 @@ async function migrate(
     throw new Error(
       `${what} is empty, although this data directory had a database. Restore it, or set the database.url that was set before; nothing was changed.`,
     )
-  if (version !== undefined && version > known) throw newer(what, version, known)
+  if (version !== undefined) mustNotBeNewer(what, version, known)
   if (version !== undefined && version < baseline)
     throw new Error(`${what} is damaged: its version is ${version}. Restore it; nothing was changed.`)
   if (version !== undefined && unfinished === undefined && (await unfinishedCopyOn(connection)) !== undefined)
@@ -160,12 +156,6 @@ async function migrate(
     const to = baseline + index + 1
     if (to > (version ?? baseline)) await run(connection, what, to - 1, path, `UPDATE schema_version SET version = ${to}`)
   }
-}
-
-function newer(what: string, version: number, known: number): Newer {
-  return new Newer(
-    `${what} was written by a newer Pillarbox (version ${version}, this one knows ${known}). Run the newer program.`,
-  )
 }
 
 function unfinishedCopy(what: string): string {

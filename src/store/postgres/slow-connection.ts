@@ -4,7 +4,7 @@ import type { SlowReader } from '../slow-reads.ts'
 import { type Connection, connect, sqlState } from './connections.ts'
 import { driverFault } from './failures.ts'
 import { statementOf } from './statements.ts'
-import type { PostgresTarget } from '../../config/database/postgres-url.ts'
+import type { PostgresTarget } from './target.ts'
 
 /** Milliseconds for the server to notice its own timeout before the connection is given up. */
 const grace = 2000

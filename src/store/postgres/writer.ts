@@ -7,7 +7,7 @@ import { Held, locked } from './box-lock.ts'
 import { type Connection, connect } from './connections.ts'
 import { asFault, busy, driverFault, isConflict, isLost, unavailable, unsure } from './failures.ts'
 import { PostgresTransaction } from './transaction.ts'
-import type { PostgresTarget } from '../../config/database/postgres-url.ts'
+import type { PostgresTarget } from './target.ts'
 
 /** Runs of one transaction before it is given up: each one after the first follows a conflict, or a connection that was lost before COMMIT. */
 const maxRuns = 20

@@ -2,37 +2,24 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { zstdDecompressSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { bigBox } from '../../ops/backup/big-box.ts'
 import { passphraseFile, pillarbox, started } from '../../ops/backup/command.ts'
 import { readBack } from '../../ops/backup/read-back.ts'
 import { type Appliance, appliance } from '../../support/appliance.ts'
 import { folder } from '../../support/folder.ts'
-import type { PostgresServer } from '../../support/postgres-server.ts'
 import { boxProcess } from '../../support/process.ts'
 import { succeed } from '../../support/program.ts'
 import { contentsOf } from './contents.ts'
 import { fullBox } from './full-box.ts'
-import { emptyDatabase, server } from './server.ts'
+import { emptyDatabase, serverOfFile } from './server.ts'
 
-let postgres: PostgresServer | undefined
-
-beforeAll(async () => {
-  postgres = await server()
-})
-
-afterAll(async () => {
-  await postgres?.close()
-})
-
-beforeEach((context) => {
-  if (!postgres) context.skip()
-})
+const postgres = serverOfFile()
 
 /** An empty database of this name; answers its URL. */
 async function empty(name: string): Promise<string> {
-  await emptyDatabase(postgres!, name)
-  return postgres!.url(name)
+  await emptyDatabase(postgres(), name)
+  return postgres().url(name)
 }
 
 /** The database file in a backup. */
@@ -148,7 +135,7 @@ test('what cannot be backed up or restored there is said, and nothing is left of
     1,
     expect.stringMatching(/^The data of this box is in the database home of .* Set database\.url/),
   ])
-  const gone = { ...box.env, PILLARBOX_DATABASE__URL: postgres!.url('gone') }
+  const gone = { ...box.env, PILLARBOX_DATABASE__URL: postgres().url('gone') }
   const away = await pillarbox({ ...box, env: gone }, 'backup', join(box.directory, 'b.tar'))
   expect([away.status, away.errors]).toEqual([
     1,
@@ -172,7 +159,7 @@ test('what cannot be backed up or restored there is said, and nothing is left of
 })
 
 test('a restore into PostgreSQL that is killed is run again, and no box starts before', async () => {
-  const at = postgres!
+  const at = postgres()
   const box = await bigBox(64)
   const file = join(box.directory, 'box.tar')
   expect(await pillarbox(box, 'backup', file)).toMatchObject({ status: 0 })
@@ -202,7 +189,7 @@ test('a restore into PostgreSQL that is killed is run again, and no box starts b
 })
 
 test('of a box on PostgreSQL pillarbox audit verify says when rows can be changed, and which were', async () => {
-  const at = postgres!
+  const at = postgres()
   const box = await appliance({ PILLARBOX_DATABASE__URL: await empty('audited') })
   await box.call('POST', '/v1/identities', { name: 'Ada' })
   await box.app.stop()

@@ -1,33 +1,23 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
-import type { PostgresTarget } from '../../../src/config/database/postgres-url.ts'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { sql } from '../../../src/store/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
-import type { PostgresServer } from '../../support/postgres-server.ts'
 import { folder } from '../../support/folder.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
-import { emptyDatabase, opened, server } from './server.ts'
+import { emptyDatabase, opened, serverOfFile } from './server.ts'
 
-let postgres: PostgresServer | undefined
+const postgres = serverOfFile()
 let target: PostgresTarget
 let count = 0
 
-beforeAll(async () => {
-  postgres = await server()
-})
-
-afterAll(async () => {
-  await postgres?.close()
-})
-
-beforeEach(async (context) => {
-  if (!postgres) context.skip()
+beforeEach(async () => {
   const name = `engine_${(count += 1)}`
-  target = await emptyDatabase(postgres!, name)
+  target = await emptyDatabase(postgres(), name)
   await preparePostgres(target, false)
-  await postgres!.run(name, 'CREATE TABLE t (id BIGINT PRIMARY KEY, v TEXT, b BYTEA)')
+  await postgres().run(name, 'CREATE TABLE t (id BIGINT PRIMARY KEY, v TEXT, b BYTEA)')
 })
 
 test('rows are as with SQLite: numbers, 0 and 1, bytes, any text', async () => {
@@ -146,7 +136,7 @@ test('a slow read ends at its deadline, and the next one is answered', async () 
 test.each(['before', 'after'] as const)(
   'a connection lost %s COMMIT has arrived: the writer hears that it is unsure',
   async (when) => {
-    const proxy = await cuttingProxy(postgres!.port)
+    const proxy = await cuttingProxy(postgres().port)
     onTestFinished(() => proxy.close())
     const { database } = await opened({ ...target, port: proxy.port })
     let runs = 0
@@ -166,7 +156,7 @@ test.each(['before', 'after'] as const)(
 )
 
 test('a connection lost in the middle of a transaction: its work runs again, once', async () => {
-  const proxy = await cuttingProxy(postgres!.port)
+  const proxy = await cuttingProxy(postgres().port)
   onTestFinished(() => proxy.close())
   const { database } = await opened({ ...target, port: proxy.port })
   let runs = 0
@@ -182,7 +172,7 @@ test('a connection lost in the middle of a transaction: its work runs again, onc
 test('while the server is away, reads and writes fail with a time to wait; when it is back, all is as before', async () => {
   const { database, logged } = await opened(target)
   await database.probe()
-  await postgres!.stop('immediate')
+  await postgres().stop('immediate')
   try {
     for (let time = 0; time < 2; time += 1) {
       const errors = await Promise.all(
@@ -196,7 +186,7 @@ test('while the server is away, reads and writes fail with a time to wait; when 
       }
     }
   } finally {
-    await postgres!.start()
+    await postgres().start()
   }
   await database.probe()
   expect(await database.all(sql`SELECT 1 AS one`)).toEqual([{ one: 1 }])

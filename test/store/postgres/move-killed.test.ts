@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { RowSum } from '../../../src/store/copy/row-sum.ts'
 import { SqliteSource, tablesOf } from '../../../src/store/copy/sqlite-side.ts'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,26 +10,13 @@ import { bigBox } from '../../ops/backup/big-box.ts'
 import { pillarbox } from '../../ops/backup/command.ts'
 import { appliance } from '../../support/appliance.ts'
 import { killsOr } from '../../support/kills.ts'
-import type { PostgresServer } from '../../support/postgres-server.ts'
 import { boxProcess } from '../../support/process.ts'
 import { run } from '../../support/program.ts'
 import { smallDisk } from '../../support/small-disk.ts'
-import { emptyDatabase, server } from './server.ts'
+import { emptyDatabase, serverOfFile } from './server.ts'
 
 const kills = killsOr(2)
-let postgres: PostgresServer | undefined
-
-beforeAll(async () => {
-  postgres = await server()
-})
-
-afterAll(async () => {
-  await postgres?.close()
-})
-
-beforeEach((context) => {
-  if (!postgres) context.skip()
-})
+const postgres = serverOfFile()
 
 /** The rows of each table of a database file, with their checksum. */
 async function sumsOf(file: string): Promise<Record<string, string>> {
@@ -45,9 +32,9 @@ async function sumsOf(file: string): Promise<Record<string, string>> {
 
 /** How many large rows an unfinished copy on the server has; -1 where there is none. */
 async function copied(database: string): Promise<number> {
-  const [found] = await postgres!.run(database, `SELECT to_regclass('unfinished_copy') IS NOT NULL AS there`)
+  const [found] = await postgres().run(database, `SELECT to_regclass('unfinished_copy') IS NOT NULL AS there`)
   if (found!['there'] !== true) return -1
-  const [row] = await postgres!.run(
+  const [row] = await postgres().run(
     database,
     `SELECT coalesce(max(done), 0)::int AS done FROM unfinished_copy WHERE part = 'blobs'`,
   )
@@ -55,7 +42,7 @@ async function copied(database: string): Promise<number> {
 }
 
 test('a move that is killed goes on with the same command, and no box starts on a part', async () => {
-  const at = postgres!
+  const at = postgres()
   const box = await bigBox(96)
   const file = join(box.directory, 'data', 'pillarbox.db')
   const before = await sumsOf(file)
@@ -102,7 +89,7 @@ test('a move that is killed goes on with the same command, and no box starts on 
 })
 
 test('a box that ran since a move was killed is moved anew, as it is now', async () => {
-  const at = postgres!
+  const at = postgres()
   const box = await bigBox(64)
   await emptyDatabase(at, 'since')
   const moving = boxProcess(box.env, ['move', '--to', at.url('since')], box.directory)
@@ -119,7 +106,7 @@ test('a box that ran since a move was killed is moved anew, as it is now', async
 })
 
 test('without room a move stops with a sentence, and goes on when there is some', async () => {
-  const at = postgres!
+  const at = postgres()
   const small = smallDisk(40)
   if (small === undefined) return
   const box = await bigBox(48)
@@ -157,7 +144,7 @@ test('without room a move stops with a sentence, and goes on when there is some'
 })
 
 test('a move whose server goes away stops with a sentence, and goes on when it is back', async () => {
-  const at = postgres!
+  const at = postgres()
   const box = await bigBox(64)
   await emptyDatabase(at, 'crashed')
   const moving = boxProcess(box.env, ['move', '--to', at.url('crashed')], box.directory)
@@ -176,7 +163,7 @@ test('a move whose server goes away stops with a sentence, and goes on when it i
 })
 
 test('what a killed box had only in its log is moved too', async () => {
-  const at = postgres!
+  const at = postgres()
   const box = await appliance()
   await box.call('POST', '/v1/identities', { name: 'Ada' })
   // as a kill leaves it: another connection keeps the log

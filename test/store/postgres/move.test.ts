@@ -1,36 +1,23 @@
 import { readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { parsePostgresUrl } from '../../../src/config/database/postgres-url.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import { pillarbox, started } from '../../ops/backup/command.ts'
 import { readBack } from '../../ops/backup/read-back.ts'
 import { type Appliance, appliance } from '../../support/appliance.ts'
 import { freePort } from '../../support/free-port.ts'
-import type { PostgresServer } from '../../support/postgres-server.ts'
 import { contentsOf } from './contents.ts'
 import { fullBox } from './full-box.ts'
-import { emptyDatabase, server } from './server.ts'
+import { emptyDatabase, serverOfFile } from './server.ts'
 
-let postgres: PostgresServer | undefined
-
-beforeAll(async () => {
-  postgres = await server()
-})
-
-afterAll(async () => {
-  await postgres?.close()
-})
-
-beforeEach((context) => {
-  if (!postgres) context.skip()
-})
+const postgres = serverOfFile()
 
 test('a box that is moved to PostgreSQL and back has the same rows, words and numbers, and answers the same there', async () => {
   const { box, file, answers } = await fullBox()
-  await emptyDatabase(postgres!, 'there')
-  const url = postgres!.url('there')
+  await emptyDatabase(postgres(), 'there')
+  const url = postgres().url('there')
   const before = contentsOf(file)
   const bytes = readFileSync(file)
   const there = await pillarbox(box, 'move', '--to', url, '--json')
@@ -62,8 +49,8 @@ test('a box that is moved to PostgreSQL and back has the same rows, words and nu
   expect(contentsOf(file)).toEqual(before)
   expect((await pillarbox(box, 'domain', 'list')).errors).toMatch(/has a database of its own, .*Move it with pillarbox move/)
 
-  await emptyDatabase(postgres!, 'lives')
-  box.env['PILLARBOX_DATABASE__URL'] = postgres!.url('lives')
+  await emptyDatabase(postgres(), 'lives')
+  box.env['PILLARBOX_DATABASE__URL'] = postgres().url('lives')
   expect(await pillarbox(box, 'move', '--to', 'postgres')).toMatchObject({ status: 0, errors: '' })
   const running = await started(join(box.directory, 'data'), box.env)
   expect(await readBack(running)).toEqual(answers)
@@ -72,7 +59,7 @@ test('a box that is moved to PostgreSQL and back has the same rows, words and nu
 })
 
 test('a move is refused with a sentence, and nothing is changed', async () => {
-  const at = postgres!
+  const at = postgres()
   const box: Appliance = await appliance()
   await box.call('POST', '/v1/identities', { name: 'Ada' })
   const file = join(box.directory, 'data', 'pillarbox.db')
@@ -133,7 +120,7 @@ test('a move is refused with a sentence, and nothing is changed', async () => {
 })
 
 test('a copy that is changed behind its back is noticed, and is not taken for the box', async () => {
-  const at = postgres!
+  const at = postgres()
   const box = await appliance()
   await box.call('POST', '/v1/identities', { name: 'Ada' })
   await box.app.stop()

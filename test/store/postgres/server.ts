@@ -1,5 +1,6 @@
-import { onTestFinished } from 'vitest'
-import { parsePostgresUrl, type PostgresTarget } from '../../../src/config/database/postgres-url.ts'
+import { afterAll, beforeAll, beforeEach, onTestFinished } from 'vitest'
+import { parsePostgresUrl } from '../../../src/config/database/postgres-url.ts'
+import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
 import { createLog } from '../../../src/core/log.ts'
 import { PostgresDatabase, type PostgresOptions } from '../../../src/store/postgres/database.ts'
 import { absent } from '../../support/peer.ts'
@@ -9,6 +10,21 @@ import { postgresPrograms, type PostgresServer, startPostgres } from '../../supp
 export async function server(options?: Record<string, string>): Promise<PostgresServer | undefined> {
   if (postgresPrograms() === undefined) return absent('PostgreSQL', 'PostgreSQL is not installed (apt-get install postgresql)')
   return startPostgres(options)
+}
+
+/** The server of all tests of a file, which are left out where PostgreSQL is not installed; there is none before the first of them. */
+export function serverOfFile(): () => PostgresServer {
+  let started: PostgresServer | undefined
+  beforeAll(async () => {
+    started = await server()
+  })
+  afterAll(async () => {
+    await started?.close()
+  })
+  beforeEach((context) => {
+    if (!started) context.skip()
+  })
+  return () => started!
 }
 
 /** Creates an empty database. */

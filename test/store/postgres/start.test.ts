@@ -1,27 +1,14 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { App } from '../../../src/app.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { createLog } from '../../../src/core/log.ts'
 import { folder } from '../../support/folder.ts'
 import { freePort } from '../../support/free-port.ts'
-import type { PostgresServer } from '../../support/postgres-server.ts'
-import { emptyDatabase, server } from './server.ts'
+import { emptyDatabase, serverOfFile } from './server.ts'
 
-let postgres: PostgresServer | undefined
-
-beforeAll(async () => {
-  postgres = await server()
-})
-
-afterAll(async () => {
-  await postgres?.close()
-})
-
-beforeEach((context) => {
-  if (!postgres) context.skip()
-})
+const postgres = serverOfFile()
 
 const password = 'correct-horse-battery'
 
@@ -49,7 +36,7 @@ async function open(url: string, data = join(folder(), 'data'), keys = `${data}-
 }
 
 test('a database that is not there, refuses the password, or is of another kind stops the start with a sentence, and without the password', async () => {
-  const at = postgres!
+  const at = postgres()
   await emptyDatabase(at, 'latin', "ENCODING 'LATIN1' LOCALE 'C'")
   await emptyDatabase(at, 'strange')
   await at.run('strange', 'CREATE TABLE accounts (id integer)')
@@ -80,14 +67,14 @@ test('a database that is not there, refuses the password, or is of another kind 
 })
 
 test('a server of another locale is refused: texts would be in another order', async () => {
-  const at = postgres!
+  const at = postgres()
   // of the server's own library, whatever locales the system has
   await emptyDatabase(at, 'locale', "ENCODING 'UTF8' LOCALE 'C' LOCALE_PROVIDER icu ICU_LOCALE 'en-US'")
   await expect(open(at.url('locale'))).rejects.toThrow(/does not compare texts byte by byte/)
 })
 
 test('a box keeps its data there, and its data directory says so; no log line has the password', async () => {
-  const at = postgres!
+  const at = postgres()
   await emptyDatabase(at, 'kept')
   const url = at.url('kept').replace('postgres@', `postgres:${password}@`)
   const { app, data, logged } = await open(url)
@@ -107,7 +94,7 @@ test('a box keeps its data there, and its data directory says so; no log line ha
 })
 
 test('another data directory does not open the data of a box, nor does another master key', async () => {
-  const at = postgres!
+  const at = postgres()
   await emptyDatabase(at, 'owned')
   const { app, data } = await open(at.url('owned'))
   await app.stop()
@@ -122,7 +109,7 @@ test('a data directory with a database of its own is not given another', async (
   const data = join(folder(), 'data')
   const { app } = await open('', data)
   await app.stop()
-  await expect(open(postgres!.url('postgres'), data)).rejects.toThrow(/has a database of its own/)
+  await expect(open(postgres().url('postgres'), data)).rejects.toThrow(/has a database of its own/)
 })
 
 test.each([
