@@ -5,6 +5,7 @@ import { pick, type Random, randomFrom } from '../../support/random.ts'
 import { freePort } from '../../support/free-port.ts'
 import { ShiftedClock } from '../clock/clock.ts'
 import { noPreload } from '../disk/preload.ts'
+import { faultsOfLog } from '../box/log.ts'
 import { type RunningBox, World } from '../box/world.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
@@ -85,8 +86,7 @@ class ClockCase {
   readonly #made: Made[] = []
   #box!: RunningBox
   #number = 0
-  /** Ends of the log that were looked at. */
-  #read = 0
+  #faultsOfLog = faultsOfLog()
 
   constructor(world: World, clock: ShiftedClock, random: Random, number: number) {
     this.#world = world
@@ -127,7 +127,7 @@ class ClockCase {
 
   async #start(): Promise<void> {
     this.#box = await this.#world.start(this.#home, this.#env)
-    this.#read = 0
+    this.#faultsOfLog = faultsOfLog()
   }
 
   async #restart(): Promise<void> {
@@ -177,7 +177,7 @@ class ClockCase {
       await this.#checkToken(made)
       await this.#checkScheduled(made)
     }
-    this.#checkLog()
+    this.#faults.push(...this.#faultsOfLog(this.#box))
   }
 
   /** What is sent now leaves. */
@@ -228,13 +228,5 @@ class ClockCase {
     for (const end = performance.now() + within; performance.now() < end; await sleep(100))
       if (this.#copiesOf(subject).length > 0) return true
     return false
-  }
-
-  #checkLog(): void {
-    const { process } = this.#box
-    const fresh = process.output().slice(this.#read)
-    this.#read += fresh.length
-    const errors = fresh.split('\n').filter((line) => /"level":"(?:error|fatal)"/.test(line))
-    this.#faults.push(...errors.map((line) => `the box logged an error: ${line.slice(0, 300)}`))
   }
 }

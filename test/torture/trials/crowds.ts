@@ -9,6 +9,7 @@ import { freePort } from '../../support/free-port.ts'
 import { operator } from '../../support/operator.ts'
 import { randomFrom } from '../../support/random.ts'
 import { atOnce } from '../box/at-once.ts'
+import { faultsOfLog } from '../box/log.ts'
 import { apiKey, type RunningBox, World } from '../box/world.ts'
 import { abreast, Listener, SlowClient, Waits } from '../crowd/clients.ts'
 import type { Cases, CaseResult, Setting, Trial } from '../trial.ts'
@@ -82,8 +83,7 @@ class Crowd {
   readonly #caller: ChildProcess
   /** Kinds of which a crowd was there. */
   readonly #warm = new Set<Kind>()
-  /** Characters of the log that were looked at. */
-  #read = 0
+  readonly #faultsOfLog = faultsOfLog()
 
   private constructor(box: RunningBox, honest: Honest, members: readonly Member[]) {
     this.#box = box
@@ -127,7 +127,7 @@ class Crowd {
     const faults = await this.#crowd(kind, clients, number)
     const seen = once(this.#caller, 'message') as Promise<[Seen]>
     this.#caller.send('end')
-    faults.push(...faultsOf((await seen)[0], isWhole), ...this.#faultsOfLog())
+    faults.push(...faultsOf((await seen)[0], isWhole), ...this.#faultsOfLog(this.#box))
     return { tries: clients, faults: faults.map((fault) => `${clients} ${kind}: ${fault}`) }
   }
 
@@ -223,17 +223,6 @@ class Crowd {
       const reply = await deliver(this.#box.smtp, { to: identity.email, raw })
       if (!reply.startsWith('250')) throw new Error(`Mail was answered with ${reply}.`)
     }
-  }
-
-  #faultsOfLog(): string[] {
-    const { process } = this.#box
-    const fresh = process.output().slice(this.#read)
-    this.#read += fresh.length
-    const errors = fresh.split('\n').filter((line) => /"level":"(?:error|fatal)"/.test(line))
-    return [
-      ...(process.child.exitCode === null ? [] : [`the box ended with ${process.child.exitCode}`]),
-      ...errors.map((line) => `the box logged an error: ${line.slice(0, 300)}`),
-    ]
   }
 }
 

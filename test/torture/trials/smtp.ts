@@ -2,6 +2,7 @@ import { TLSSocket } from 'node:tls'
 import { randomFrom } from '../../support/random.ts'
 import { Dialogue } from '../../support/smtp.ts'
 import { atOnce } from '../box/at-once.ts'
+import { faultsOfLog } from '../box/log.ts'
 import { type RunningBox, World } from '../box/world.ts'
 import { dialogueOf, foreign, smuggler, type Step } from '../smtp/dialogue-grammar.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
@@ -64,8 +65,7 @@ class SmtpTrial {
   readonly #world: World
   readonly #box: RunningBox
   readonly #seed: number
-  /** Characters of the log that were looked at. */
-  #read = 0
+  readonly #faultsOfLog = faultsOfLog()
 
   constructor(world: World, box: RunningBox, seed: number) {
     this.#world = world
@@ -119,16 +119,8 @@ class SmtpTrial {
   }
 
   #faultsOfBox(): string[] {
-    const { process } = this.#box
-    const fresh = process.output().slice(this.#read)
-    this.#read += fresh.length
-    const errors = fresh.split('\n').filter((line) => /"level":"(?:error|fatal)"/.test(line))
     const { messages } = this.#world.peers.sink
-    return [
-      ...(process.child.exitCode === null ? [] : [`the box ended with ${process.child.exitCode}`]),
-      ...(messages.length > 0 ? [`${messages.length} messages were relayed`] : []),
-      ...errors.map((line) => `the box logged an error: ${line.slice(0, 300)}`),
-    ]
+    return [...this.#faultsOfLog(this.#box), ...(messages.length > 0 ? [`${messages.length} messages were relayed`] : [])]
   }
 }
 

@@ -6,6 +6,7 @@ import { deliver, message } from '../../support/appliance.ts'
 import { pick, type Random, randomFrom } from '../../support/random.ts'
 import { atOnce } from '../box/at-once.ts'
 import { farDomains } from '../box/peers.ts'
+import { faultsOfLog } from '../box/log.ts'
 import { type RunningBox, World } from '../box/world.ts'
 import { ShiftedClock } from '../clock/clock.ts'
 import { noPreload } from '../disk/preload.ts'
@@ -49,7 +50,7 @@ export const soak: Trial = {
     'As many messages as in eight hours at 20 a second, on one box whose time of day runs through eight days meanwhile, so that each night retention deletes. One in twenty is ' +
     'answered to somebody elsewhere, each is told to a webhook, its owner deletes what is older than six hours, and every six hours there is a backup. What ' +
     'was accepted is there once until it is deleted, what was sent arrives, every event is heard, the box logs no error and takes 600 MiB at most; memory of ' +
-    'a day is at most 1.05 times that of the second, files 1.05 times those of the fourth.',
+    'a day is at most 1.05 times that of the second, files 1.05 times those of the fourth. Its hours follow each other on one box: what takes days to show is repeated by a whole run.',
   goal: { tries: 576_000, unit: 'messages', faults: 'memory flat, file size bounded, 0 errors' },
   short: messagesOfCase,
   broken: {
@@ -101,8 +102,7 @@ class Soak {
   readonly #kept: Set<string>[] = []
   readonly #days: Day[] = []
   #hours = 0
-  /** Characters of the log that were looked at. */
-  #read = 0
+  readonly #faultsOfLog = faultsOfLog()
 
   constructor(world: World, { box, home, clock, seed }: { box: RunningBox; home: string; clock: ShiftedClock; seed: number }) {
     this.#world = world
@@ -182,16 +182,8 @@ class Soak {
   }
 
   #faultsOfBox(): string[] {
-    const { process } = this.#box
-    const fresh = process.output().slice(this.#read)
-    this.#read += fresh.length
-    const errors = fresh.split('\n').filter((line) => /"level":"(?:error|fatal)"/.test(line))
     const memory = this.#memory()
-    return [
-      ...(process.child.exitCode === null ? [] : [`the box ended with ${process.child.exitCode}`]),
-      ...(memory > mostMemory ? [`the box holds ${mebibytes(memory)}`] : []),
-      ...errors.map((line) => `the box logged an error: ${line.slice(0, 300)}`),
-    ]
+    return [...this.#faultsOfLog(this.#box), ...(memory > mostMemory ? [`the box holds ${mebibytes(memory)}`] : [])]
   }
 
   /** What has grown since the days that the last one is compared with. */
