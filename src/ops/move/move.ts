@@ -24,12 +24,15 @@ export async function moveBox(
   { data_dir, database, to }: MoveInput,
   options: CopyProgress = {},
 ): Promise<Record<string, CopiedTable>> {
+  // before the lock: to stop the box would not help
+  if (to === 'sqlite' && database === undefined)
+    throw moveFault('database.url is not set: it names the database that is moved. Nothing was changed.', 'on_sqlite')
   mustBeNoRestore(data_dir)
   const box = boxIn(data_dir)
   const lock = new DirectoryLock(data_dir)
   try {
     lock.note()
-    return await (to === 'sqlite' ? moveToSqlite(data_dir, box, database, options) : moveToPostgres(data_dir, box, to, options))
+    return await (to === 'sqlite' ? moveToSqlite(data_dir, box, database!, options) : moveToPostgres(data_dir, box, to, options))
   } finally {
     lock.release()
   }

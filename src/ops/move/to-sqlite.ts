@@ -15,13 +15,11 @@ import { moveFault, stopped } from './failures.ts'
 export async function moveToSqlite(
   directory: string,
   box_id: string,
-  source: PostgresTarget | undefined,
+  source: PostgresTarget,
   options: CopyProgress,
 ): Promise<Record<string, CopiedTable>> {
   const file = join(directory, 'pillarbox.db')
   const draft = movingFile(directory)
-  if (source === undefined)
-    throw moveFault('database.url is not set: it names the database that is moved. Nothing was changed.', 'on_sqlite')
   // an empty log is what a reader leaves
   const there = [file, `${file}-wal`].find((name) => (statSync(name, { throwIfNoEntry: false })?.size ?? 0) > 0)
   if (there !== undefined)

@@ -73,6 +73,8 @@ test('a move is refused with a sentence, and nothing is changed', async () => {
   const other = await appliance({ PILLARBOX_DATABASE__URL: at.url('used') })
   const running = await pillarbox(box, 'move', '--to', at.url('used'))
   expect(running.errors).toMatch(/is in use by another Pillarbox process.* Stop it first\.\n$/)
+  // to stop it would not help
+  expect((await pillarbox(box, 'move', '--to', 'sqlite')).errors).toMatch(/^database\.url is not set/)
   await box.app.stop()
   const before = contentsOf(file)
   const elsewhere = `postgres://postgres:secret-word@127.0.0.1:${await freePort()}/none`
