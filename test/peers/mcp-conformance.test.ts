@@ -122,8 +122,17 @@ describe('as an authorization server', () => {
         form.set('identity', ada)
         form.set('decision', 'allow')
         const headers = { Cookie: cookie, Origin: box.url, 'Content-Type': 'application/x-www-form-urlencoded' }
-        // the client waits at the end of it
-        await fetch(`${box.url}/oauth/authorize`, { method: 'POST', headers, body: form.toString() })
+        const request = { method: 'POST', headers, body: form.toString(), redirect: 'manual' } as const
+        const allowed = await fetch(`${box.url}/oauth/authorize`, request)
+        const back = allowed.headers.get('location')!
+        expect(back).toContain(redirect_uris[0])
+        // the client shows its link before it listens
+        const arrived = async () =>
+          fetch(back).then(
+            () => true,
+            () => false,
+          )
+        await expect.poll(arrived).toBe(true)
       },
     })
     expect(checks.map(({ id, status }) => `${id} ${status}`).toSorted()).toEqual([
