@@ -31,7 +31,7 @@ export function addListenCommand(program: Command): void {
   const listen = program
     .command('listen')
     .description(
-      'hand live events to a program on this machine, as signed webhook requests; the API key is read from $PILLARBOX_KEY, and a signing secret from $PILLARBOX_WEBHOOK_SECRET (default: a new one)',
+      'hand live events to a program on this machine, as signed webhook requests; the API key is read from $PILLARBOX_API_KEY, and a signing secret from $PILLARBOX_WEBHOOK_SECRET (default: a new one)',
     )
     .requiredOption('--forward <url>', 'where the program receives webhooks: http://localhost:3000/hook')
     .addOption(program.createOption('--url <url>', 'the API of the box').default('http://127.0.0.1:8080').env('PILLARBOX_URL'))
@@ -72,8 +72,9 @@ interface Api {
 
 /** Throws Failure without a key. */
 function apiAt(url: string): Api {
-  const key = process.env['PILLARBOX_KEY']
-  if (!key) throw new Failure('Set PILLARBOX_KEY to an API key that may read messages: export PILLARBOX_KEY=pbx_…', 'no_key')
+  const key = process.env['PILLARBOX_API_KEY']
+  if (!key)
+    throw new Failure('Set PILLARBOX_API_KEY to an API key that may read messages: export PILLARBOX_API_KEY=pbx_…', 'no_key')
   return {
     call: async <Answer>(method: string, path: string, body?: unknown) => {
       const response = await fetch(new URL(path, url), {

@@ -47,7 +47,7 @@ test('the package is what it says, and the examples of its page compile and run 
   await succeed(tsc, ['-p', directory])
 
   const box = await appliance()
-  const env = { PATH: ambient['PATH'], PILLARBOX_URL: box.url, PILLARBOX_KEY: box.key, WEBHOOK_SECRET: secret }
+  const env = { PATH: ambient['PATH'], PILLARBOX_URL: box.url, PILLARBOX_API_KEY: box.key, WEBHOOK_SECRET: secret }
   const child = spawn(process.execPath, [join(directory, 'example.ts')], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => void child.kill('SIGKILL'))
   let output = ''

@@ -24,7 +24,7 @@ test('live events reach a program on this machine as signed webhook requests, an
   const ada = await identity(box)
   const other = await identity(box)
   const sink = await WebhookSink.start()
-  const env = { PILLARBOX_KEY: box.key, PILLARBOX_URL: box.url }
+  const env = { PILLARBOX_API_KEY: box.key, PILLARBOX_URL: box.url }
   const command = await listening(env, ['--forward', `${sink.url}/hook`, '--identity', ada.email, '--event', 'email.received'])
   await deliver(box.smtp, { to: other.email, raw: message({ Subject: 'Not this' }, 'x\n') })
   await deliver(box.smtp, { to: ada.email, raw: message({ Subject: 'This' }, 'x\n') })
@@ -48,7 +48,7 @@ test('what happens while the box is restarted is forwarded afterwards, once', as
   const box = await appliance({ PILLARBOX_HTTP__LISTEN: `127.0.0.1:${port}` })
   const { email } = await identity(box)
   const sink = await WebhookSink.start()
-  const env = { PILLARBOX_KEY: box.key, PILLARBOX_WEBHOOK_SECRET: 'a secret of my own' }
+  const env = { PILLARBOX_API_KEY: box.key, PILLARBOX_WEBHOOK_SECRET: 'a secret of my own' }
   const words = ['--forward', sink.url, '--url', box.url, '--event', 'email.received', '--json']
   const command = await listening(env, words)
   const subjects: string[] = []
@@ -84,7 +84,7 @@ test.each(['not json', 'null', '{"type":"event"}', '{"type":"event","event":null
       server.close()
     })
     const { port } = server.address() as AddressInfo
-    const env = { PILLARBOX_KEY: 'pbx_any', PILLARBOX_URL: `http://127.0.0.1:${port}` }
+    const env = { PILLARBOX_API_KEY: 'pbx_any', PILLARBOX_URL: `http://127.0.0.1:${port}` }
     const { status, errors } = await pillarbox({ env, directory: folder() }, [
       'listen',
       '--forward',
@@ -100,13 +100,13 @@ test('what cannot work is said at once', async () => {
   const box = await appliance()
   const forward = ['--forward', 'http://localhost:3000/hook']
   const said = (env: Record<string, string>, ...words: string[]): ReturnType<typeof pillarbox> =>
-    pillarbox({ env: { ...box.env, PILLARBOX_URL: box.url, PILLARBOX_KEY: box.key, ...env }, directory: box.directory }, [
+    pillarbox({ env: { ...box.env, PILLARBOX_URL: box.url, PILLARBOX_API_KEY: box.key, ...env }, directory: box.directory }, [
       'listen',
       ...words,
     ])
   const cases: [Promise<{ status: number | null; errors: string }>, string][] = [
-    [said({ PILLARBOX_KEY: '' }, ...forward), 'Set PILLARBOX_KEY'],
-    [said({ PILLARBOX_KEY: 'pbx_wrong' }, ...forward), 'API key'],
+    [said({ PILLARBOX_API_KEY: '' }, ...forward), 'Set PILLARBOX_API_KEY'],
+    [said({ PILLARBOX_API_KEY: 'pbx_wrong' }, ...forward), 'API key'],
     [said({ PILLARBOX_URL: 'http://127.0.0.1:9' }, ...forward), 'No box answers at http://127.0.0.1:9'],
     [said({}, '--forward', 'localhost:3000'), 'is not a URL such as http://localhost:3000/hook'],
     [said({}, '--forward', 'http://example.com/hook'), 'names another machine, example.com'],

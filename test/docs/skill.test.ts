@@ -27,7 +27,7 @@ test('its commands do what it says', async () => {
   const env = {
     ...process.env,
     PILLARBOX_URL: box.url,
-    PILLARBOX_KEY: bound['key'] as string,
+    PILLARBOX_API_KEY: bound['key'] as string,
     IDENTITY: identity['id'] as string,
   }
   expect(blocks).toHaveLength(2)

@@ -17,7 +17,7 @@ test.each([
   const { email } = await identity(box)
   const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
     cwd: root,
-    env: { PATH: process.env['PATH'] ?? '', PILLARBOX_URL: box.url, PILLARBOX_KEY: box.key },
+    env: { PATH: process.env['PATH'] ?? '', PILLARBOX_URL: box.url, PILLARBOX_API_KEY: box.key },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))
