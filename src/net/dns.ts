@@ -38,11 +38,15 @@ const tooMany = 'EQUERYLIMIT'
 const found = 300_000
 const missing = 60_000
 
+/** Of all cached answers, in bytes, and what an entry takes beside its name and answer. */
+const maxCached = 16 * 1024 * 1024
+const entryOverhead = 1000
+
 /** A caching resolver: answers are cached for 5 min, absence for 60 s, failures never. Concurrent equal queries are one query. */
 export class Dns {
   readonly #ask: Lookup
   readonly #timeout: number
-  readonly #cache = new LRUCache<string, Outcome>({ max: 10_000, maxSize: 16 * 1024 * 1024 })
+  readonly #cache = new LRUCache<string, Outcome>({ maxSize: maxCached })
   readonly #pending = new Map<string, Promise<Outcome>>()
   readonly #tally: DnsTally | undefined
 
@@ -73,11 +77,11 @@ export class Dns {
     const outcome = await this.#attempt(name, type)
     if ('error' in outcome) {
       this.#tally?.countFailure(outcome.error)
-      if (isAbsent(outcome.error)) this.#cache.set(key, outcome, { ttl: missing, size: key.length + 64 })
+      if (isAbsent(outcome.error)) this.#cache.set(key, outcome, { ttl: missing, size: key.length + entryOverhead })
       return outcome
     }
     this.#tally?.count('found')
-    this.#cache.set(key, outcome, { ttl: found, size: key.length + sizeOf(outcome.answer) + 64 })
+    this.#cache.set(key, outcome, { ttl: found, size: key.length + sizeOf(outcome.answer) + entryOverhead })
     return outcome
   }
 
