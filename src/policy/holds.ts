@@ -8,6 +8,7 @@ import { actingOf, type Caller, makerOf } from '../core/scopes.ts'
 import type { HoldState, Page } from '../core/shapes.ts'
 import { sweep } from '../core/cron.ts'
 import type { IdentityRow } from '../identities/identities.ts'
+import { isLiving } from '../identities/row.ts'
 import { page } from '../store/page.ts'
 import { type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Held } from './policy-check.ts'
@@ -258,6 +259,8 @@ export class Holds {
     }
     if (row.status !== 'open') throw conflict(`This was ${row.status} at ${row.decided_at}.`, { code: 'already_decided' })
     if (row.ended === 1) throw conflict('The key that sent this was revoked: it is cancelled.', { code: 'already_decided' })
+    if (!(await isOfLivingIdentity(tx, row, this.#deps.clock)))
+      throw conflict('The identity that sent this was deleted: it is cancelled.', { code: 'already_decided' })
     if (isOver(row, this.#deps.clock))
       throw conflict(`This expired at ${row.expires_at}: it is rejected.`, { code: 'hold_expired' })
     return row
@@ -290,6 +293,11 @@ export function holdChanged(): Fault {
 
 function isOver({ expires_at }: StoredHold, clock: Clock): boolean {
   return Date.parse(expires_at) <= clock.now()
+}
+
+async function isOfLivingIdentity(reader: Reader, { identity_id }: StoredHold, clock: Clock): Promise<boolean> {
+  const living = isLiving(iso(clock.now()))
+  return (await reader.get(sql`SELECT 1 FROM identities WHERE id = ${identity_id} AND ${living}`)) !== undefined
 }
 
 async function find(reader: Reader, { account_id }: Caller, id: string): Promise<StoredHold> {

@@ -64,6 +64,20 @@ describe('a held e-mail', () => {
     expect((await openHolds(world)).body.data).toEqual([])
   })
 
+  test('of a deleted identity is cancelled, and its hold is there without the e-mail', async () => {
+    const { world, agent } = await watched()
+    const { body } = await sendAs(world, agent, { to: world.bob.email })
+    expect((await world.box.call('DELETE', `/v1/identities/${world.ada.id}`)).status).toBe(200)
+    const hold = () => world.box.call('GET', `/v1/holds/${body.hold.id}`)
+    const approved = async () => (await world.box.call('POST', `/v1/holds/${body.hold.id}/approve`, {})).status
+    expect(await hold()).toMatchObject({ status: 200, body: { email: null } })
+    expect(await approved()).toBe(409)
+    await world.box.settled()
+    expect(await hold()).toMatchObject({ status: 200, body: { status: 'cancelled', email: null } })
+    expect(await approved()).toBe(409)
+    expect(await inboxOf(world)).toEqual([])
+  })
+
   test('never leaves when it is rejected, and is decided once', async () => {
     const { world, agent } = await watched()
     const { body } = await sendAs(world, agent, { to: world.bob.email })

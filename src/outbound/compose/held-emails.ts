@@ -6,6 +6,7 @@ import { release } from '../../core/memory.ts'
 import type { Caller } from '../../core/scopes.ts'
 import type { HoldState } from '../../core/shapes.ts'
 import { largeWork } from '../../core/work/long-work.ts'
+import { isOfLiving } from '../../identities/row.ts'
 import type { Emails } from '../../mail/emails.ts'
 import type { EmailDetail, StoredEmail } from '../../mail/email-rows.ts'
 import type { RecipientRow } from '../../mail/deliveries.ts'
@@ -85,8 +86,10 @@ export class HeldEmails implements HoldHandler<'email'> {
   }
 
   async read(caller: Caller, { identity_id, about: emailId }: StoredHold): Promise<Email | null> {
-    const { database, emails } = this.#deps
-    if (!(await database.get(sql`SELECT 1 FROM emails WHERE id = ${emailId}`))) return null
+    const { database, emails, clock } = this.#deps
+    // its identity may be deleted, and is then invisible with all that it had
+    const living = isOfLiving(sql`emails.identity_id`, iso(clock.now()))
+    if (!(await database.get(sql`SELECT 1 FROM emails WHERE id = ${emailId} AND ${living}`))) return null
     return emails.get(caller, identity_id, emailId)
   }
 }
