@@ -27,6 +27,9 @@ const maxWaiting = 100
 /** Pauses between attempts to connect, in milliseconds; the last one stays. */
 const pauses = [0.5, 1, 2, 5, 10, 30].map((seconds) => seconds * second)
 
+/** Errors of a subscription after which another is tried. */
+const passing = ['token_expired', 'too_many_frames', 'internal_error']
+
 export function addListenCommand(program: Command): void {
   const listen = program
     .command('listen')
@@ -139,7 +142,8 @@ class Listener {
         })
         await this.#taken
       } catch (error) {
-        if (first || error instanceof Failure) throw first ? unreachable(error, this.#options.url) : error
+        const isPassing = !(error instanceof Failure) || passing.includes(error.code ?? '')
+        if (first || !isPassing) throw first ? unreachable(error, this.#options.url) : error
         remark(`The connection ended (${(error as Error).message}); connecting again.\n`)
         await pause(pauses[Math.min(failures, pauses.length - 1)])
         failures += 1

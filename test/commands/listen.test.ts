@@ -65,36 +65,52 @@ test('what happens while the box is restarted is forwarded afterwards, once', as
   expect(JSON.parse(command.output().split('\n')[0]!)).toMatchObject({ type: 'email.received', status: 200, error: null })
 })
 
+/** What sends these frames to everybody who connects; answers its URL. */
+async function sender(frames: string[], connected: () => void = () => undefined): Promise<string> {
+  const server = createServer((_, response) => {
+    const { port } = server.address() as AddressInfo
+    response.end(JSON.stringify({ url: `ws://127.0.0.1:${port}`, token: 'x' }))
+  })
+  const sockets = new WebSocketServer({ server })
+  sockets.on('connection', (socket) => {
+    connected()
+    for (const frame of frames) socket.send(frame)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    sockets.close()
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const subscribed = '{"type":"subscribed"}'
+
 test.each(['not json', 'null', '{"type":"event"}', '{"type":"event","event":null}'])(
   'a frame that no box sends, %s, ends it with a sentence',
   async (frame) => {
-    const server = createServer((_, response) => {
-      const { port } = server.address() as AddressInfo
-      response.end(JSON.stringify({ url: `ws://127.0.0.1:${port}`, token: 'x' }))
-    })
-    const sockets = new WebSocketServer({ server })
-    sockets.on('connection', (socket) => {
-      socket.send('{"type":"subscribed"}')
-      socket.send(frame)
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      sockets.close()
-      server.close()
-    })
-    const { port } = server.address() as AddressInfo
-    const env = { PILLARBOX_API_KEY: 'pbx_any', PILLARBOX_URL: `http://127.0.0.1:${port}` }
-    const { status, errors } = await pillarbox({ env, directory: folder() }, [
-      'listen',
-      '--forward',
-      'http://localhost:3000/hook',
-    ])
+    const env = { PILLARBOX_API_KEY: 'pbx_any', PILLARBOX_URL: await sender([subscribed, frame]) }
+    const words = ['listen', '--forward', 'http://localhost:3000/hook']
+    const { status, errors } = await pillarbox({ env, directory: folder() }, words)
     expect(status).toBe(1)
     expect(errors).toContain('The server sent what is no frame of a Pillarbox.')
     expect(errors).not.toMatch(/^ +at /m)
   },
 )
+
+test.each(['internal_error', 'token_expired', 'too_many_frames'])('after the error %s it connects again', async (code) => {
+  let connections = 0
+  const error = JSON.stringify({ type: 'error', code, message: 'That did not work.' })
+  const url = await sender([subscribed, error], () => (connections += 1))
+  const command = await listening({ PILLARBOX_API_KEY: 'pbx_any', PILLARBOX_URL: url }, [
+    '--forward',
+    'http://localhost:3000/hook',
+  ])
+  await expect.poll(() => connections).toBeGreaterThan(1)
+  expect(command.errors()).toContain('The connection ended (That did not work.); connecting again.')
+})
 
 test('what cannot work is said at once', async () => {
   const box = await appliance()
