@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { read } from '../docs/pages.ts'
 import { absent, peer } from '../support/peer.ts'
 import { release } from '../support/release.ts'
@@ -20,7 +20,8 @@ import {
   type System,
 } from './bare-debian/system.ts'
 
-vi.setConfig({ testTimeout: limit, hookTimeout: limit })
+// machines wait more than they work, each in a network of its own
+vi.setConfig({ testTimeout: limit, hookTimeout: limit, maxConcurrency: 3 })
 
 const page = 'docs/install.md'
 
@@ -150,7 +151,9 @@ async function prepared(way: Way, name = way.name.replaceAll(' ', '-')): Promise
 }
 
 for (const way of routing) {
-  test(`${way.name}, as the page prints it, a bare Debian gets a service that receives, and a page that opens`, async () => {
+  test.concurrent(`${way.name}, as the page prints it, a bare Debian gets a service that receives, and a page that opens`, async ({
+    onTestFinished,
+  }) => {
     if (place === '' || peer('systemd-nspawn', 'apt-get install systemd-container') === undefined) return
     const { system, commands } = await prepared(way)
     const machine = await Machine.boot(system)
@@ -175,7 +178,9 @@ for (const way of routing) {
   })
 }
 
-test("the README's two lines bring up a box, with its page, and run the tests, for an ordinary user with Debian's npm", async () => {
+test.concurrent("the README's two lines bring up a box, with its page, and run the tests, for an ordinary user with Debian's npm", async ({
+  onTestFinished,
+}) => {
   if (place === '') return
   const { system, repository } = await withRepository('ordinary')
   const machine = await Machine.plain(system)
@@ -199,7 +204,7 @@ test("the README's two lines bring up a box, with its page, and run the tests, f
   expect(await machine.must('find pillarbox ! -user ada', user)).toBe('')
 })
 
-test('without systemd it comes to the same, by setpriv and useradd', async () => {
+test.concurrent('without systemd it comes to the same, by setpriv and useradd', async ({ onTestFinished }) => {
   if (place === '') return
   const { system, commands } = await prepared(routing[0]!, 'plain')
   // nothing makes users but useradd

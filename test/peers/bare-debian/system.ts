@@ -82,8 +82,21 @@ export async function bareDebian(place: string, name: string, commands: readonly
   return new System(join(place, name), await layers(commands))
 }
 
+const making = new Map<string, Promise<unknown>>()
+
+/** Makes something once for all tests that ask for it. */
+function once<Made>(name: string, make: () => Promise<Made>): Promise<Made> {
+  const made = (making.get(name) as Promise<Made> | undefined) ?? make()
+  making.set(name, made)
+  return made
+}
+
 /** The layers of a system, the uppermost first. */
-async function layers(commands: readonly string[]): Promise<string[]> {
+function layers(commands: readonly string[]): Promise<string[]> {
+  return once(commands.join('\n'), () => makeLayers(commands))
+}
+
+async function makeLayers(commands: readonly string[]): Promise<string[]> {
   const kept = stored(suite, commands.length === 0 ? undefined : digest(commands.join('\n')))
   const below = commands.length === 0 ? [] : await layers([])
   if (existsSync(kept)) return [kept, ...below]
@@ -173,7 +186,11 @@ async function npmSetting(name: string): Promise<string> {
 }
 
 /** Has everything that the lock file names fetched, by the npm of a system with a repository; once for each lock file. */
-export async function fetchPackages(system: System, repository: string): Promise<void> {
+export function fetchPackages(system: System, repository: string): Promise<void> {
+  return once(npmStore, () => fetchAll(system, repository))
+}
+
+async function fetchAll(system: System, repository: string): Promise<void> {
   if (existsSync(npmStore)) return
   const made = mkdtempSync(`${npmStore}.part-`)
   const script = `git clone -q ${repository} /var/tmp/fetch\ncd /var/tmp/fetch\nnpm ci\nrm -r /var/tmp/fetch`
