@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type * as z from 'zod'
-import { isLong, writeLongJson } from '../core/long-json.ts'
-import { longWork } from '../core/work/long-work.ts'
-import { memoryPool } from '../core/memory-pool.ts'
-import { type Caller, may } from '../core/scopes.ts'
+import { isLong, writeLongJson } from '../../core/long-json.ts'
+import { longWork } from '../../core/work/long-work.ts'
+import { memoryPool } from '../../core/memory-pool.ts'
+import { type Caller, may } from '../../core/scopes.ts'
+import { Fault } from '../../core/fault.ts'
+import { type Answer, type AnyRoute, type Download, readersOf } from '../route.ts'
 import { ranged } from './download.ts'
-import { type Answer, type AnyRoute, type Download, readersOf } from './route.ts'
-import { Fault } from '../core/fault.ts'
+import { shaped, unsure } from './shaped.ts'
 
 const json = 'application/json; charset=utf-8'
 
@@ -110,6 +111,8 @@ export function presentDownload(result: unknown, range: string | undefined, ifRa
 }
 
 function parse(schema: z.ZodType, value: unknown): unknown {
+  const shape = shaped(schema, value)
+  if (shape !== unsure) return shape
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const issue = result.error.issues[0]!
