@@ -82,15 +82,17 @@ export class Keys {
   }
 
   /** The rights of this key; undefined when it is unknown, revoked, expired, or bound to a deleted identity. */
-  async authenticate(key: string): Promise<Identified | undefined> {
+  authenticate(key: string): Identified | undefined | Promise<Identified | undefined> {
     const hash = keyHash(key)
-    const now = this.#clock.now()
     const kept = this.#known.get(hash)
     // its identity may have been given a later end
-    const known = kept && kept.admits.until > now ? kept : await this.#find(hash)
-    if (!known || known.admits.until <= now) return undefined
-    this.noteUsed(known.id)
-    return known.admits
+    return (kept && this.#admitted(kept)) ?? this.#find(hash).then((found) => found && this.#admitted(found))
+  }
+
+  #admitted({ id, admits }: Known): Identified | undefined {
+    if (admits.until <= this.#clock.now()) return undefined
+    this.noteUsed(id)
+    return admits
   }
 
   /**

@@ -24,7 +24,7 @@ export interface Call {
   caller: Caller
   abort: CallAbort
   /** Reads the body; it is not read before the caller is admitted. */
-  read(limit: number): Promise<Body>
+  read(limit: number): Body | Promise<Body>
   /** The body as a stream instead. */
   receive(): Upload
   /** Undefined when the call may be handled at once; else resolves when it is the turn of its account. */
@@ -244,12 +244,15 @@ function withTimeout<T>(work: Promise<T>, route: AnyRoute, { abort, working }: C
       abort.abort('late')
       reject(new Fault('internal_error', 'The request timed out.', { code: 'timeout', retryAfter: 1 }))
     }, route.timeout ?? defaultTimeout)
-    work
-      .finally(() => clearTimeout(timer))
-      .then(resolve, (error: unknown) => {
-        if (late) log.warn({ err: error, route: route.path }, 'handler failed after its timeout')
-        reject(error)
-      })
+    const finish = (result: T): void => {
+      clearTimeout(timer)
+      resolve(result)
+    }
+    work.then(finish, (error: unknown) => {
+      clearTimeout(timer)
+      if (late) log.warn({ err: error, route: route.path }, 'handler failed after its timeout')
+      reject(error)
+    })
   })
 }
 

@@ -29,15 +29,15 @@ interface Recipient {
  * Filters the result of a handler by the reply schema: other fields are dropped; a value that does not match is a bug. A long response is written
  * in the account's turn and in pieces; one that has no effect only if enough of those before it has been read.
  */
-export async function present(route: AnyRoute, result: unknown, { account, requireRead }: Recipient): Promise<Answer> {
+export function present(route: AnyRoute, result: unknown, { account, requireRead }: Recipient): Answer | Promise<Answer> {
   if (route.shared) return presentShared(route, result as object)
   const reply = replyOf(route, result)
   if (!isLong(reply)) return presented(route, result, reply, JSON.stringify(reply))
-  const body = await longWork('write', account, () => {
+  const body = longWork('write', account, () => {
     if (route.method === 'GET' && !route.effect) requireRead()
     return writeLongJson(reply)
   })
-  return presented(route, result, reply, body)
+  return body.then((bytes) => presented(route, result, reply, bytes))
 }
 
 /** The result itself as `reply`, for a call that is made within the box: neither checked nor written. */
