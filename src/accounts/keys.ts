@@ -52,7 +52,8 @@ export class Keys {
   readonly #limits: KeyLimits
   #defaultRate: number
   #known = lruMap<Known>(10_000)
-  readonly #used = new Map<string, string>()
+  /** Milliseconds since the Unix epoch. */
+  readonly #used = new Map<string, number>()
   readonly #changed = new Set<(id: string) => void>()
   readonly #ends = new Map<Made, { objects: Sql; end: End }>()
 
@@ -81,15 +82,17 @@ export class Keys {
   }
 
   /** The rights of this key; undefined when it is unknown, revoked, expired, or bound to a deleted identity. */
-  async authenticate(key: string): Promise<Identified | undefined> {
+  authenticate(key: string): Identified | undefined | Promise<Identified | undefined> {
     const hash = keyHash(key)
-    const now = this.#clock.now()
     const kept = this.#known.get(hash)
     // its identity may have been given a later end
-    const known = kept && kept.admits.until > now ? kept : await this.#find(hash)
-    if (!known || known.admits.until <= now) return undefined
-    this.noteUsed(known.id)
-    return known.admits
+    return (kept && this.#admitted(kept)) ?? this.#find(hash).then((found) => found && this.#admitted(found))
+  }
+
+  #admitted({ id, admits }: Known): Identified | undefined {
+    if (admits.until <= this.#clock.now()) return undefined
+    this.noteUsed(id)
+    return admits
   }
 
   /**
@@ -110,7 +113,7 @@ export class Keys {
 
   /** Notes that a key was used by a token that stands for it. */
   noteUsed(id: string): void {
-    this.#used.set(id, iso(this.#clock.now()))
+    this.#used.set(id, this.#clock.now())
   }
 
   /** The account of all of these keys is stopped or resumed in this transaction: once that is on disk, what they opened ends. */
@@ -296,7 +299,7 @@ export class Keys {
     if (this.#used.size === 0) return
     const used = [...this.#used]
     await this.#database.transaction(async (tx) => {
-      for (const [id, at] of used) await tx.run(sql`UPDATE api_keys SET last_used_at = ${at} WHERE id = ${id}`)
+      for (const [id, at] of used) await tx.run(sql`UPDATE api_keys SET last_used_at = ${iso(at)} WHERE id = ${id}`)
     })
     for (const [id, at] of used) if (this.#used.get(id) === at) this.#used.delete(id)
   }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash, hash, randomBytes } from 'node:crypto'
 import { type Reader, sql } from '../store/database.ts'
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -14,12 +14,12 @@ export function newKey(): string {
 
 /** The stored hash of a key, or of the token of a session or link: its SHA-256 (256 random bits need no slow hash). */
 export function keyHash(key: string): string {
-  return createHash('sha256').update(key).digest('base64url')
+  return hash('sha256', key, 'base64url')
 }
 
 function checksum(body: string): string {
-  const hash = createHash('sha256').update(`pbx_${body}`).digest()
-  return base62(BigInt(hash.readUIntBE(0, 4)), 6)
+  const digest = createHash('sha256').update(`pbx_${body}`).digest()
+  return base62(BigInt(digest.readUIntBE(0, 4)), 6)
 }
 
 function base62(number: bigint, length: number): string {

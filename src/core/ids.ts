@@ -37,9 +37,11 @@ export function newId(prefix: IdPrefix): string {
   return typeidUnboxed(prefix)
 }
 
+const forms = Object.fromEntries(
+  idPrefixes.map((prefix) => [prefix, new RegExp(`^${prefix}_[0-7][0-9a-hjkmnp-tv-z]{25}$`)]),
+) as Record<IdPrefix, RegExp>
+
 /** True if a text has the form of an id of this kind (not whether it exists). */
 export function isId(prefix: IdPrefix, text: string): boolean {
-  return (
-    text.length === prefix.length + 27 && text.startsWith(`${prefix}_`) && /^[0-7][0-9a-hjkmnp-tv-z]{25}$/.test(text.slice(-26))
-  )
+  return forms[prefix].test(text)
 }

@@ -1,5 +1,6 @@
 import { fstatSync } from 'node:fs'
-import { destination, type DestinationStream, type Logger, pino, stdTimeFunctions, symbols } from 'pino'
+import { destination, type DestinationStream, type Logger, pino, symbols } from 'pino'
+import { iso } from './clock.ts'
 
 /** One JSON object a line. No line may hold a secret or a message body; the redacted paths below are only the last protection. */
 export type Log = Logger
@@ -44,7 +45,7 @@ interface Levels {
 const redact = ['authorization', 'cookie', 'secret', 'password', 'key', 'token', 'body', 'raw', 'encrypted_data']
 
 /** Bytes that are written at once, the longest delay in milliseconds, and the bytes that are buffered while standard output cannot be written. */
-const buffer = { minLength: 4096, pause: 200, maxLength: 4 * 1024 * 1024 }
+const buffer = { minLength: 12 * 1024, pause: 200, maxLength: 4 * 1024 * 1024 }
 
 /** The children of each root logger; their levels change together. */
 const families = new WeakMap<Log, { levels: Levels; children: Set<WeakRef<Log>> }>()
@@ -58,7 +59,7 @@ export function createLog(levels: Levels | string, sink: DestinationStream = sta
   const options = {
     level: family.levels.level,
     base: null,
-    timestamp: stdTimeFunctions.isoTime,
+    timestamp: timeField(),
     formatters: { level: (label: string) => ({ level: label }) },
     hooks: { streamWrite: printable },
     redact: { paths: redact.flatMap((name) => [name, `*.${name}`]), censor: '[redacted]' },
@@ -82,6 +83,20 @@ export function setLevels(log: Log, levels: Levels): void {
     const child = reference.deref()
     if (child) child.level = levelFor(child, levels)
     else family.children.delete(reference)
+  }
+}
+
+/** The field with the time of a line, which is written once for all lines of one millisecond. */
+function timeField(): () => string {
+  let written = 0
+  let field = ''
+  return () => {
+    const now = Date.now()
+    if (now !== written) {
+      written = now
+      field = `,"time":"${iso(now)}"`
+    }
+    return field
   }
 }
 
@@ -142,6 +157,7 @@ export function loggable(text: string, max: number): string {
 
 /** A line of JSON whose strings have the same characters escaped, but for those that JSON escapes itself. */
 export function printable(line: string): string {
+  if (!beyondAscii.test(line)) return line
   return line.replaceAll(unsafeInJson, (character) => `\\${escaped(character)}`)
 }
 
@@ -160,6 +176,7 @@ export function escapedJson(json: string): string {
   )
 }
 
+const beyondAscii = /[^\n -~]/
 const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 const unsafeInJson = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu
 

@@ -8,6 +8,9 @@ const piece = 256 * 1024
 /** Bytes of all strings of a value in UTF-8, without escapes, from which it is written in pieces. */
 const long = 512 * 1024
 
+/** Characters of a text that need not be counted, as they are 3 bytes at most. */
+const short = 256
+
 const quote = 0x22
 const backslash = 0x5c
 
@@ -20,7 +23,7 @@ export function isLong(value: unknown): boolean {
 }
 
 function remaining(value: unknown, most: number): number {
-  if (typeof value === 'string') return most - Buffer.byteLength(value)
+  if (typeof value === 'string') return most - (value.length < short ? 3 * value.length : Buffer.byteLength(value))
   if (typeof value !== 'object' || value === null) return most
   if (Array.isArray(value)) return value.length === 1 ? remaining(value[0], most) : most
   let left = most

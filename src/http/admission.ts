@@ -98,10 +98,16 @@ export class Admission {
   }
 
   /** `route` is undefined for an unknown path; such calls count against the rate limit too. */
-  async admit(request: AdmissionRequest, route: Admitting | undefined): Promise<AdmissionResult> {
+  admit(request: AdmissionRequest, route: Admitting | undefined): AdmissionResult | Promise<AdmissionResult> {
     if (request.operator) return this.#admitOperator(request, request.operator.account)
     if (route?.scope === 'public') return this.#admitPublic(request, route)
-    const identified = await this.#identify(request, route)
+    const identified = this.#identify(request, route)
+    return identified instanceof Promise
+      ? identified.then((found) => this.#admitIdentified(request, route, found))
+      : this.#admitIdentified(request, route, identified)
+  }
+
+  #admitIdentified(request: AdmissionRequest, route: Admitting | undefined, identified: Identified | undefined): AdmissionResult {
     if (!identified) return this.#admitAnonymous(request, route && refusal(request.headers))
     // not counted against the session: another site made its browser send it
     const crossSite = identified.session_id === null ? undefined : this.#crossSite(request, route)
@@ -153,11 +159,12 @@ export class Admission {
   }
 
   /** Uses the bearer token, valid or not; the cookie only without one. */
-  async #identify({ headers }: AdmissionRequest, route: Admitting | undefined): Promise<Identified | undefined> {
+  #identify({ headers }: AdmissionRequest, route: Admitting | undefined): ReturnType<Authenticate> {
+    const { authenticate } = this.#authenticators
     if (headers.authorization !== undefined) {
       const token = bearer(headers.authorization)
       if (token === undefined) return undefined
-      return (await route?.tokens?.(token)) ?? this.#authenticators.authenticate(token)
+      return route?.tokens ? byEither(token, route.tokens, authenticate) : authenticate(token)
     }
     const cookie = readCookie(headers.cookie, this.#authenticators.origin())
     return cookie === undefined ? undefined : this.#authenticators.session(cookie)
@@ -245,6 +252,10 @@ function anonymousResult(
   const caller = anonymous(request)
   const fault = rateLimit && rateLimit.retryAfter > 0 ? tooMany(rateLimit) : refused
   return fault ? { caller, fault, rateLimit } : { caller, rateLimit }
+}
+
+async function byEither(token: string, first: Authenticate, other: Authenticate): Promise<Identified | undefined> {
+  return (await first(token)) ?? other(token)
 }
 
 /** RFC 6750 2.1; the scheme's name is case-insensitive (RFC 9110 11.1). */

@@ -9,7 +9,7 @@ import { WorkLimiter, type WorkShare } from '../net/work-limiter.ts'
 import { networkOf, networksOf, Networks } from '../net/networks.ts'
 import { admitNetwork } from '../net/reading-turns.ts'
 import { Admission, type AdmissionRequest, type AdmissionResult, type Admitting } from './admission.ts'
-import { jsonAnswer, UnreadAnswers } from './answer.ts'
+import { jsonAnswer, UnreadAnswers } from './answer/answer.ts'
 import { recordRefusal } from './audit.ts'
 import { addressOf, admissionRequestOf } from './server/client-address.ts'
 import { bodyMemory, bodyOf } from './body.ts'
@@ -19,7 +19,7 @@ import { foreignPage } from './csrf.ts'
 import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
 import { Manual, noSuchPage } from './manual/manual.ts'
 import { docsPage, docsPaths } from './openapi/docs-page.ts'
-import { dispatcher, type Handler, type RouterContext } from './server/dispatch.ts'
+import { dispatcher, type Handler } from './server/dispatch.ts'
 import { type Call, handleCall } from './endpoint.ts'
 import { CallMetrics } from './server/metrics.ts'
 import { checkRequest } from './request-checks.ts'
@@ -56,7 +56,7 @@ interface State {
 }
 
 type ApiContext = Context & { state: State }
-type Matched = RouterContext<State>
+type Params = Record<string, string>
 
 /** Handles all requests of the API. Only this file uses Koa. */
 export class Api {
@@ -127,23 +127,25 @@ export class Api {
     const koa = new Koa<State>()
     koa.silent = true
     koa.on('error', (error: unknown) => this.#deps.log.debug({ err: error }, 'response could not be sent'))
-    koa.use((context, next) => this.#handle(context, next))
     const find = dispatcher(this.#handlers())
-    koa.use((context, next) => find(context.path)?.(context as Matched, next) ?? next())
-    koa.use((context) => this.#page(context))
+    const answer = (context: ApiContext): Promise<void> => {
+      const found = find(context.req.method ?? '', context.path)
+      return found ? found.handler.answer(context, found.params) : this.#page(context)
+    }
+    koa.use((context) => this.#handle(context, answer))
     const callback = koa.callback()
     return (request, response) => void callback(request, response)
   }
 
-  #handlers(): Handler<State>[] {
+  #handlers(): Handler<ApiContext>[] {
     const { routes, version, public_url: publicUrl } = this.#deps
     const openapi = openapiRoute(routes, { version, publicUrl })
     const calls = routePaths([...routes, openapi]).map((spelling) => ({
       ...spelling,
-      answer: (context: Matched) => this.#call(context, spelling),
+      answer: (context: ApiContext, params: Params) => this.#call(context, params, spelling),
     }))
     const manual = new Manual()
-    const document = (path: string, answerOf: (path: string) => Promise<Answer>): Handler<State> => ({
+    const document = (path: string, answerOf: (path: string) => Promise<Answer>): Handler<ApiContext> => ({
       method: 'GET',
       path,
       answer: async (context) => {
@@ -154,7 +156,7 @@ export class Api {
     })
     const exchanges = (this.#deps.endpoints ?? []).map((endpoint) => ({
       ...endpoint,
-      answer: (context: Matched) => this.#exchange(context, endpoint),
+      answer: (context: ApiContext, params: Params) => this.#exchange(context, params, endpoint),
     }))
     return [
       ...calls,
@@ -164,16 +166,16 @@ export class Api {
     ]
   }
 
-  async #call(context: Matched, { path, route }: RoutePath): Promise<void> {
+  async #call(context: ApiContext, params: Params, { path, route }: RoutePath): Promise<void> {
     const { state, req: request } = context
     if (request.method === 'HEAD' && route.effect) throw await this.#unknown(state, context.path)
     state.route = path
     if (route.document) allowAnyOrigin(context.res)
     const { caller } = await this.#admit(state, route, (refused, fault) =>
-      recordRefusal(route, { caller: refused, params: context.params }, fault, this.#deps),
+      recordRefusal(route, { caller: refused, params }, fault, this.#deps),
     )
     if (stores(route) && !this.#deps.hasSpace()) throw storageFull()
-    const { call, done, holder } = this.#prepared(context, caller, route)
+    const { call, done, holder } = this.#prepared(context, params, caller, route)
     const answer = await handleCall(route, call, this.#deps).finally(done)
     if (answer.cookie)
       context.set('Set-Cookie', writeCookie(answer.cookie, this.#deps.origin(), this.#settings.session_same_site))
@@ -182,7 +184,7 @@ export class Api {
     send(context, answer)
   }
 
-  async #exchange(context: Matched, endpoint: ProtocolEndpoint): Promise<void> {
+  async #exchange(context: ApiContext, params: Params, endpoint: ProtocolEndpoint): Promise<void> {
     const { state } = context
     state.route = endpoint.path
     state.challenge = endpoint.challenge
@@ -194,7 +196,7 @@ export class Api {
       state.rateLimit = this.#admission.countFurther(state.arrival, caller)
       if (state.rateLimit && state.rateLimit.retryAfter > 0) throw tooMany(state.rateLimit)
     }
-    const { call, done, holder } = this.#prepared(context, caller, endpoint)
+    const { call, done, holder } = this.#prepared(context, params, caller, endpoint)
     const answer = await handleExchange(endpoint, call, { ...this.#deps, signedIn, countFurther }).finally(done)
     this.#countUnread(context, holder, answer)
     send(context, answer)
@@ -202,11 +204,12 @@ export class Api {
 
   /** The call of an admitted request, and what releases the memory of its body once it was handled. */
   #prepared(
-    context: Matched,
+    context: ApiContext,
+    params: Params,
     caller: Caller,
     route: Admitting & { raw?: boolean },
   ): { call: Call; done: () => void; holder: string } {
-    const { state, params, req: request } = context
+    const { state, req: request } = context
     const { requestId, search, abort } = state
     const holder = caller.account_id || networkOf(caller.ip)
     const account = caller.account_id || networksOf(caller.ip).at(-1)!
@@ -264,7 +267,7 @@ export class Api {
   }
 
   /** The outermost middleware: headers, errors, rate limits and the access log of every request. */
-  async #handle(context: ApiContext, next: () => Promise<void>): Promise<void> {
+  async #handle(context: ApiContext, route: (context: ApiContext) => Promise<void>): Promise<void> {
     const { req: request, res: response } = context
     const abort = new CallAbort()
     const state = this.#stateOf(context, abort)
@@ -283,7 +286,7 @@ export class Api {
       setHeaders(response, corsHeaders(request, this.#settings.cors_origins))
       const answer = this.#withoutRoute(context)
       if (answer) send(context, await answer)
-      else await next()
+      else await route(context)
       if (context.status === 404 && context.body === undefined) throw await this.#unknown(state, context.path)
     } catch (error) {
       this.#fail(context, error)
@@ -394,7 +397,7 @@ export class Api {
 }
 
 function setHeaders(response: ServerResponse, headers: Readonly<Record<string, string>>): void {
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  for (const name in headers) response.setHeader(name, headers[name]!)
 }
 
 function send(context: Context, answer: Answer): void {

@@ -127,10 +127,19 @@ function declaredOf({ audit }: AnyRoute): Audited | undefined {
   return typeof audit === 'string' ? { action: audit } : audit
 }
 
+/** The names of the last ids of the paths of routes. */
+const lastIds = new Map<string, string>()
+
+function lastIdOf(path: string): string {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!)
+  return names.findLast((name) => name.endsWith('id')) ?? ''
+}
+
 /** The last id of the path. */
 function subjectOf({ path }: AnyRoute, params: Record<string, string>): string | null {
-  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!).filter((name) => name.endsWith('id'))
-  return idIn(params[names.at(-1) ?? ''])
+  let name = lastIds.get(path)
+  if (name === undefined) lastIds.set(path, (name = lastIdOf(path)))
+  return idIn(params[name])
 }
 
 /** Only what has the form of an id: a path is what its caller wrote. */

@@ -62,7 +62,7 @@ const empty: Body = { bytes: Buffer.alloc(0), scan: undefined }
  * `too_many_tokens`, `too_long_key`, `too_much_padding` or `too_many_escapes`; 429 `too_much_at_once`. Rejects when the call is aborted while a large
  * body waits for its turn. Encodings other than identity must be refused before.
  */
-async function readBody(context: Context, limit: number, { shareOf, abort, raw = false }: BodyOptions): Promise<Body> {
+function readBody(context: Context, limit: number, { shareOf, abort, raw = false }: BodyOptions): Body | Promise<Body> {
   const { headers } = context.req
   const contentLength = headers['content-length']
   if (headers['transfer-encoding'] === undefined && (contentLength === undefined || Number(contentLength) === 0)) {
@@ -76,9 +76,10 @@ async function readBody(context: Context, limit: number, { shareOf, abort, raw =
   }
   if (contentLength !== undefined && Number(contentLength) > limit) throw tooLarge(limit)
   const share = shareOf()
-  const body = await collected(context, limit, share, raw)
-  await share.begin(abort.signal)
-  return body
+  return collected(context, limit, share, raw).then(async (body) => {
+    await share.begin(abort.signal)
+    return body
+  })
 }
 
 /** The complete body; JSON is scanned chunk by chunk as it arrives. */
@@ -159,7 +160,7 @@ function inOnePiece(request: IncomingMessage, limit: number): Readable {
 }
 
 /** The two ways to take the body of a call. It is not read until one of them is used. */
-export function bodyOf(context: Context, options: BodyOptions): { read(limit: number): Promise<Body>; receive(): Upload } {
+export function bodyOf(context: Context, options: BodyOptions): { read(limit: number): Body | Promise<Body>; receive(): Upload } {
   return { read: (limit) => readBody(context, limit, options), receive: () => received(context) }
 }
 

@@ -5,7 +5,7 @@ import { release } from '../core/memory.ts'
 import type { Caller } from '../core/scopes.ts'
 import { askedBy } from '../core/work/long-work.ts'
 import { type AuditDeps, CallAudit } from './audit.ts'
-import { jsonAnswer, present, presentDocument, presentDownload, presentUnwritten, visibleTo, textOf } from './answer.ts'
+import { jsonAnswer, present, presentDocument, presentDownload, presentUnwritten, visibleTo, textOf } from './answer/answer.ts'
 import type { Body } from './body.ts'
 import type { CallAbort } from './server/call-abort.ts'
 import { answerGone, type Attempt, type Idempotency, isUnsure, readIdempotencyKey, releases } from './idempotency.ts'
@@ -24,7 +24,7 @@ export interface Call {
   caller: Caller
   abort: CallAbort
   /** Reads the body; it is not read before the caller is admitted. */
-  read(limit: number): Promise<Body>
+  read(limit: number): Body | Promise<Body>
   /** The body as a stream instead. */
   receive(): Upload
   /** Undefined when the call may be handled at once; else resolves when it is the turn of its account. */
@@ -78,7 +78,7 @@ async function fullAnswer(route: AnyRoute, call: Call, deps: CallDeps): Promise<
   const raw = route.raw ? { bytes, headers: call.headers, search: call.search } : nothing
   const upload = route.upload === undefined ? noUpload : uploadOf(call)
   const recipient = { account: call.caller.account_id, requireRead: () => call.requireRead() }
-  const input = inputOf(call, query, body, { raw, upload })
+  const input = (remember: HandlerInput['remember']) => new CallInput(call, { query, body, raw, upload }, remember)
   const audit = new CallAudit(route, call, body, deps)
   const header = call.headers['idempotency-key']
   if (typeof header !== 'string' || !isIdempotent(route)) {
@@ -140,23 +140,43 @@ const noMemo: HandlerInput['remember'] = async () => undefined
 
 const replayedHeader = { 'Idempotency-Replayed': 'true' }
 
-function inputOf(call: Call, query: unknown, body: unknown, { raw, upload }: Pick<HandlerInput, 'raw' | 'upload'>) {
-  const { params, caller, headers, requestId, abort } = call
-  return (remember: HandlerInput['remember']): HandlerInput => ({
-    params,
-    query: query as never,
-    body: body as never,
-    caller,
-    raw,
-    upload,
-    host: hostOf(headers.host),
-    request_id: requestId,
-    turn: () => call.turnAgain(),
-    get signal() {
-      return abort.signal
-    },
-    remember,
-  })
+/** The input of a handler: what few handlers need is made when they ask for it. */
+class CallInput implements HandlerInput {
+  readonly params: HandlerInput['params']
+  readonly query: never
+  readonly body: never
+  readonly caller: Caller
+  readonly raw: HandlerInput['raw']
+  readonly upload: Upload
+  readonly request_id: string
+  readonly turn: HandlerInput['turn']
+  readonly remember: HandlerInput['remember']
+  readonly #call: Call
+
+  constructor(
+    call: Call,
+    given: { query: unknown; body: unknown } & Pick<HandlerInput, 'raw' | 'upload'>,
+    remember: HandlerInput['remember'],
+  ) {
+    this.params = call.params
+    this.query = given.query as never
+    this.body = given.body as never
+    this.caller = call.caller
+    this.raw = given.raw
+    this.upload = given.upload
+    this.request_id = call.requestId
+    this.turn = () => call.turnAgain()
+    this.remember = remember
+    this.#call = call
+  }
+
+  get host(): string {
+    return hostOf(this.#call.headers.host)
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.abort.signal
+  }
 }
 
 const noSubject = { identity_id: null, resource_id: null, memo: null }
@@ -224,12 +244,15 @@ function withTimeout<T>(work: Promise<T>, route: AnyRoute, { abort, working }: C
       abort.abort('late')
       reject(new Fault('internal_error', 'The request timed out.', { code: 'timeout', retryAfter: 1 }))
     }, route.timeout ?? defaultTimeout)
-    work
-      .finally(() => clearTimeout(timer))
-      .then(resolve, (error: unknown) => {
-        if (late) log.warn({ err: error, route: route.path }, 'handler failed after its timeout')
-        reject(error)
-      })
+    const finish = (result: T): void => {
+      clearTimeout(timer)
+      resolve(result)
+    }
+    work.then(finish, (error: unknown) => {
+      clearTimeout(timer)
+      if (late) log.warn({ err: error, route: route.path }, 'handler failed after its timeout')
+      reject(error)
+    })
   })
 }
 

@@ -36,13 +36,13 @@ export class Buckets {
   take(caller: string, perMinute: number): RateLimitState | undefined {
     if (perMinute === 0) return undefined
     const now = this.#clock.now()
-    const bucket = this.#buckets.get(caller) ?? { tokens: perMinute, filled: now }
+    let bucket = this.#buckets.get(caller)
+    if (!bucket) this.#buckets.set(caller, (bucket = { tokens: perMinute, filled: now }))
     const passed = Math.max(0, now - bucket.filled)
     bucket.tokens = Math.min(perMinute, bucket.tokens + (passed * perMinute) / minute)
     bucket.filled = now
     const admitted = bucket.tokens >= 1
     if (admitted) bucket.tokens -= 1
-    this.#buckets.set(caller, bucket)
     return {
       policy: this.#policy,
       perMinute,

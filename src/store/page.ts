@@ -1,4 +1,5 @@
 import { invalid } from '../core/fault.ts'
+import { lruMapOfBytes } from '../core/memory.ts'
 import type { Page, Paging } from '../core/shapes.ts'
 import { type Database, join, raw, sql, type Sql } from './database.ts'
 import { readRows, type Rows } from './rows.ts'
@@ -7,6 +8,8 @@ import { mac, sameBytes } from '../core/seal/seal.ts'
 /** Opaque positions in lists. A cursor is accepted only for the list it was issued for. */
 export class Cursors {
   readonly #key: Buffer
+  /** Those of the lists that are read again and again. */
+  readonly #written = lruMapOfBytes<string>(256 * 1024, (_, of) => 300 + 2 * of.length)
 
   constructor(key: Buffer) {
     this.#key = key
@@ -15,7 +18,12 @@ export class Cursors {
   /** `list` names the list and its filters; a cursor of another list or filter is refused. */
   write(list: string, position: number): string {
     const text = position.toString(36)
-    return `${text}.${mac(this.#key, `${list}\n${text}`).subarray(0, 9).toString('base64url')}`
+    const of = `${list}\n${text}`
+    const known = this.#written.get(of)
+    if (known !== undefined) return known
+    const cursor = `${text}.${mac(this.#key, of).subarray(0, 9).toString('base64url')}`
+    this.#written.set(of, cursor)
+    return cursor
   }
 
   /** Throws Fault invalid_request, `param: cursor`, for a cursor this box did not issue for this list. */

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Metrics } from '../../core/metrics.ts'
 import type { Endpoint } from '../../net/listen.ts'
-import { jsonAnswer } from '../answer.ts'
+import { jsonAnswer } from '../answer/answer.ts'
 import type { Answer } from '../route.ts'
 
 /** The place of `/metrics`: on a listener of its own, or on the port of the API with a token; not at all without either. */

@@ -1,5 +1,5 @@
-import { Fault } from '../core/fault.ts'
-import type { Answer, Download } from './route.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Answer, Download } from '../route.ts'
 
 /**
  * The response of a download: an attachment by default, with a Content-Security-Policy that disables everything should a browser show it.

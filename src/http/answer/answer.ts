@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type * as z from 'zod'
-import { isLong, writeLongJson } from '../core/long-json.ts'
-import { longWork } from '../core/work/long-work.ts'
-import { memoryPool } from '../core/memory-pool.ts'
-import { type Caller, may } from '../core/scopes.ts'
+import { isLong, writeLongJson } from '../../core/long-json.ts'
+import { longWork } from '../../core/work/long-work.ts'
+import { memoryPool } from '../../core/memory-pool.ts'
+import { type Caller, may } from '../../core/scopes.ts'
+import { Fault } from '../../core/fault.ts'
+import { type Answer, type AnyRoute, type Download, readersOf } from '../route.ts'
 import { ranged } from './download.ts'
-import { type Answer, type AnyRoute, type Download, readersOf } from './route.ts'
-import { Fault } from '../core/fault.ts'
+import { shaped, unsure } from './shaped.ts'
 
 const json = 'application/json; charset=utf-8'
 
@@ -28,15 +29,15 @@ interface Recipient {
  * Filters the result of a handler by the reply schema: other fields are dropped; a value that does not match is a bug. A long response is written
  * in the account's turn and in pieces; one that has no effect only if enough of those before it has been read.
  */
-export async function present(route: AnyRoute, result: unknown, { account, requireRead }: Recipient): Promise<Answer> {
+export function present(route: AnyRoute, result: unknown, { account, requireRead }: Recipient): Answer | Promise<Answer> {
   if (route.shared) return presentShared(route, result as object)
   const reply = replyOf(route, result)
   if (!isLong(reply)) return presented(route, result, reply, JSON.stringify(reply))
-  const body = await longWork('write', account, () => {
+  const body = longWork('write', account, () => {
     if (route.method === 'GET' && !route.effect) requireRead()
     return writeLongJson(reply)
   })
-  return presented(route, result, reply, body)
+  return body.then((bytes) => presented(route, result, reply, bytes))
 }
 
 /** The result itself as `reply`, for a call that is made within the box: neither checked nor written. */
@@ -110,6 +111,8 @@ export function presentDownload(result: unknown, range: string | undefined, ifRa
 }
 
 function parse(schema: z.ZodType, value: unknown): unknown {
+  const shape = shaped(schema, value)
+  if (shape !== unsure) return shape
   const result = schema.safeParse(value)
   if (result.success) return result.data
   const issue = result.error.issues[0]!
