@@ -11,6 +11,7 @@ import { SlowReads } from '../slow-reads.ts'
 import { Availability } from './availability.ts'
 import { type Connections, openPool } from './connections.ts'
 import { driverFault } from './failures.ts'
+import { Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
 import { SlowConnection } from './slow-connection.ts'
 import { statement } from './statements.ts'
 import type { PostgresTransaction } from './transaction.ts'
@@ -28,6 +29,11 @@ export interface PostgresOptions {
    * for tests, until the log is placed after the commit (docs/decisions/0034-postgresql.md).
    */
   writers?: number
+  /** Lets other boxes use the same database: for tests, for the same reason. */
+  shared?: boolean | undefined
+  /** Names the locked data directory (`Heartbeat`). */
+  directory?: string | undefined
+  heartbeat?: HeartbeatTimes | undefined
 }
 
 /** Connections for short reads. */
@@ -39,6 +45,7 @@ const readTimeout = 30_000
 /** The engine on a server of PostgreSQL: each transaction is SERIALIZABLE with its own COMMIT, and runs again after a conflict. */
 export class PostgresDatabase implements Database {
   readonly engine = 'postgres'
+  readonly run: Heartbeat
   readonly #log: Log
   readonly #availability: Availability
   readonly #readers: Connections
@@ -58,6 +65,7 @@ export class PostgresDatabase implements Database {
     const database = new PostgresDatabase(target, log, options)
     try {
       await database.#writers[0]!.connect()
+      await database.run.begin()
       return database
     } catch (error) {
       await database.close()
@@ -68,12 +76,13 @@ export class PostgresDatabase implements Database {
   private constructor(
     target: PostgresTarget,
     log: Log,
-    { timeout = 10_000, watch, twice = false, writers = 1 }: PostgresOptions,
+    { timeout = 10_000, watch, twice = false, writers = 1, shared = false, directory, heartbeat }: PostgresOptions,
   ) {
     this.#log = log
+    this.run = new Heartbeat({ target, log, times: heartbeat, directory })
     this.#availability = new Availability(describeTarget(target), log)
     this.#readers = openPool(target, readers, { timeout: readTimeout, session: { default_transaction_read_only: 'on' } })
-    const options = { timeout, twice, watch, alone: writers === 1 }
+    const options = { timeout, twice, watch, alone: writers === 1 && !shared }
     this.#writers = Array.from({ length: writers }, () => new Writer(target, options, this.#inside))
     this.#free = [...this.#writers]
     this.#slowReads = new SlowReads(() => new SlowConnection(target))
@@ -152,6 +161,7 @@ export class PostgresDatabase implements Database {
     if (this.#queue.length > 0 || this.#free.length < this.#writers.length)
       await new Promise<void>((resolve) => (this.#whenDone = resolve))
     await Promise.all([this.#slowReads.stop(), ...this.#writers.map((writer) => writer.close())])
+    await this.run.end()
     this.#closed = true
     await this.#readers.end()
   }
