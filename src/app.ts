@@ -209,6 +209,7 @@ export class App {
   /** Starts all modules. Returns the first API key until `firstKeyShown` was called. Throws when a port is taken. */
   async start(): Promise<{ firstKey: string | null }> {
     await this.#directory.space.start()
+    await this.#events.start(this.#log.child({ part: 'store' }))
     for (const module of this.#modules) await module.start?.()
     await this.#queue.start()
     await this.#http.start()
@@ -311,6 +312,7 @@ export class App {
     await this.#http.stop()
     await this.#queue.stop()
     await this.#stopModules()
+    await this.#events.stop()
     await this.#directory.space.stop()
     await this.#directory.close()
     this.#log.info('stopped')

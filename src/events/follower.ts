@@ -209,7 +209,7 @@ export class Follower {
     if (known) return known.seq
     const made = await database.transaction((tx) =>
       tx.get<{ seq: number }>(
-        sql`INSERT INTO bookmarks (name, seq) SELECT ${name}, coalesce(max(seq), 0) FROM events RETURNING seq`,
+        sql`INSERT INTO bookmarks (name, seq) SELECT ${name}, coalesce(max(seq), 0) FROM events WHERE seq > 0 RETURNING seq`,
       ),
     )
     return made!.seq

@@ -83,6 +83,13 @@ export interface Database extends Reader {
    * `storage_unavailable` when the server is away, `storage_unsure` when it did not answer a COMMIT.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  /**
+   * True if events get their position in the log when their transaction is committed, as others write at the same time: they are inserted with negative
+   * numbers. `transaction` resolves when they have their positions.
+   */
+  readonly placesEvents: boolean
+  /** Gives positions to all events that are committed, also by other boxes. Does nothing where they have them when they are inserted. */
+  placeEvents(): Promise<void>
   /** Runs the work; `mark` is written in the first of its transactions that commits, so that both are on disk or neither is. */
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
   /** Runs the work, and records it in the first of its transactions that wrote something and for which `record` returns true. */

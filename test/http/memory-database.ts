@@ -38,6 +38,8 @@ export function openDatabase(file = ':memory:'): Database {
   return {
     ...reader,
     run: new OnlyRun(),
+    placesEvents: false,
+    placeEvents: async () => undefined,
     size: async () => 0,
     transaction: <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
       const mark = marks.getStore()

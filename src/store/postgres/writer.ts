@@ -26,9 +26,11 @@ export interface WriterOptions {
 }
 
 /** What a transaction returned, with its listeners. */
-interface Committed {
+export interface Committed {
   value: unknown
   listeners: readonly (() => void)[]
+  /** True if it added to the log of events. */
+  appends: boolean
 }
 
 type Work = (tx: Transaction) => Promise<unknown>
@@ -106,7 +108,7 @@ export class Writer {
     }
     tx.end()
     await this.#finish(connection, tx, began)
-    return { value, listeners: tx.listeners }
+    return { value, listeners: tx.listeners, appends: tx.appends }
   }
 
   async #begin(connection: Connection): Promise<PostgresTransaction> {

@@ -59,6 +59,7 @@ const frameHeader = 24
 export class SqliteDatabase implements Database {
   readonly engine = 'sqlite'
   readonly run = new OnlyRun()
+  readonly placesEvents = false
   readonly #file: string
   readonly #writer: GroupWriter
   readonly #reader: DurableReader
@@ -151,6 +152,8 @@ export class SqliteDatabase implements Database {
       this.#pumping ??= this.#marks.outside(() => this.#pump())
     })
   }
+
+  async placeEvents(): Promise<void> {}
 
   /** Never: the disk answers. */
   onUnsure(): void {}
