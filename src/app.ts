@@ -92,7 +92,8 @@ export class App {
     this.#directory = directory
     this.#probe = new WriteProbe(database, clock)
     this.#account = state.data.accounts[0]!.id
-    this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
+    const leads = database.placesEvents ? (job: string) => database.run.leads(`job ${job}`) : undefined
+    this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule, leads)
     const { people, queue, events, audit, mail, counting, certificates, plan, identities, modules, sendingRights } = assemble({
       config,
       log,

@@ -205,7 +205,9 @@ export class EventLog {
     const after = (seq: number, to: number, limit: number): Promise<EventHeader[]> =>
       this.headers(seq, limit, sql`seq <= ${to} AND ${condition}`)
     const end = async (): Promise<number> => (await this.newestUpTo(Number.MAX_SAFE_INTEGER))?.seq ?? 0
-    const follower = new Follower({ ...interest, name, database: this.#database, log, after, end, read })
+    const { run, placesEvents } = this.#database
+    const leads = placesEvents ? () => run.leads(`follower ${name}`) : undefined
+    const follower = new Follower({ ...interest, name, database: this.#database, log, after, end, read, leads })
     const unsubscribe = this.subscribe((event) => follower.notify(event))
     this.#followers.add(follower)
     return () => {
@@ -234,7 +236,8 @@ export class EventLog {
   async prune(before: string, signal?: AbortSignal): Promise<number> {
     const needed = new Set<string>()
     for (const pending of this.#readers) for (const id of await pending()) needed.add(id)
-    const followed = (): number => Math.min(...[...this.#followers].map(({ position }) => position))
+    const stored = this.#database.placesEvents ? await this.#followedByAll() : undefined
+    const followed = (): number => stored ?? Math.min(...[...this.#followers].map(({ position }) => position))
     return prune({ database: this.#database, followed, needed, before, erased: (tx, gone) => this.#erased(tx, gone) }, signal)
   }
 
@@ -305,6 +308,15 @@ export class EventLog {
     return this.#database.get(
       sql`SELECT seq, id, created_at FROM events WHERE seq > 0 AND ${condition} ORDER BY seq DESC LIMIT 1`,
     )
+  }
+
+  /** The position up to which the followers of all boxes have read the log. */
+  async #followedByAll(): Promise<number> {
+    const names = [...this.#followers].map(({ name }) => name)
+    const row = await this.#database.get<{ seq: number | null }>(
+      sql`SELECT min(seq) AS seq FROM bookmarks WHERE name IN (${join(['', ...names])})`,
+    )
+    return row?.seq ?? 0
   }
 
   /** What `clear` has still to redact. */

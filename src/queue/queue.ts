@@ -85,7 +85,7 @@ export class Queue {
   /** A periodic wake-up in case a timer fails, and the removal of old deliveries. */
   get jobs(): CronJob[] {
     return [
-      { name: 'sweep-deliveries', schedule: '* * * * *', run: async () => this.wake() },
+      { name: 'sweep-deliveries', schedule: '* * * * *', everywhere: true, run: async () => this.wake() },
       { name: 'clear-deliveries', schedule: '23 * * * *', run: () => this.clear() },
     ]
   }

@@ -57,6 +57,8 @@ export interface Run {
   readonly alive: boolean
   /** The condition that the run in a column has ended; null is one that has. True on SQLite, where this run is the only one. */
   ended(column: Sql): Sql
+  /** True if this run does what has this name, which one living run does for all boxes, until it has ended. Throws when the server does not answer. */
+  leads(name: string): Promise<boolean>
   /** Adds a listener that is called when others may take this run for ended: what it has under way must stop. */
   onLost(listener: () => void): void
   /** Adds a listener that is called when other runs have ended, and when this one is alive again: it can take up what they had under way. */

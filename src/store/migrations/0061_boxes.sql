@@ -4,6 +4,11 @@ CREATE TABLE boxes (
   directory TEXT,
   seen_at INTEGER NOT NULL
 );
+-- What one of these boxes does for all: it keeps it until its run has ended.
+CREATE TABLE leases (
+  name TEXT PRIMARY KEY,
+  run_id TEXT NOT NULL
+);
 -- The run that attempts a delivery, and the run that works on a job.
 ALTER TABLE deliveries_queue ADD COLUMN run_id TEXT;
 ALTER TABLE jobs ADD COLUMN run_id TEXT;

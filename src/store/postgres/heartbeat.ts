@@ -16,6 +16,10 @@ const defaultTimes: HeartbeatTimes = { beat: 5000, lost: 20_000, ended: 30_000 }
 /** The time of the server, in milliseconds since the epoch. */
 const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 
+/** Takes a lease that nobody has, or whose run has ended. */
+const take = `INSERT INTO leases (name, run_id) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET run_id = excluded.run_id
+  WHERE leases.run_id = excluded.run_id OR leases.run_id NOT IN (SELECT run_id FROM boxes)`
+
 interface Deps {
   target: PostgresTarget
   log: Log
@@ -36,6 +40,8 @@ export class Heartbeat implements Run {
   readonly #ended = new Set<() => void>()
   #id: string = randomUUID()
   #connection: Connection | undefined
+  /** The names of what this run does for all. */
+  readonly #leases = new Set<string>()
   /** The other runs at the last beat. */
   #others: ReadonlySet<string> = new Set()
   /** When the last beat with an answer was sent, in milliseconds. */
@@ -43,6 +49,7 @@ export class Heartbeat implements Run {
   #isLost = false
   #closed = false
   #beating: Promise<void> = Promise.resolve()
+  #asked: Promise<void> = Promise.resolve()
   #nextBeat: NodeJS.Timeout | undefined
   #deadline: NodeJS.Timeout | undefined
 
@@ -63,6 +70,17 @@ export class Heartbeat implements Run {
     return sql`(${column} IS NULL OR ${column} NOT IN (SELECT run_id FROM boxes))`
   }
 
+  async leads(name: string): Promise<boolean> {
+    const connection = this.#connection
+    if (!this.alive || !connection) return false
+    if (this.#leases.has(name)) return true
+    const id = this.#id
+    const { rowCount } = await this.#ask(connection, take, [name, id])
+    if (rowCount !== 1 || id !== this.#id) return false
+    this.#leases.add(name)
+    return this.alive
+  }
+
   onLost(listener: () => void): void {
     this.#lost.add(listener)
   }
@@ -76,7 +94,7 @@ export class Heartbeat implements Run {
     const sent = performance.now()
     const connection = await this.#connect()
     const { directory } = this.#deps
-    if (directory !== undefined) await connection.query('DELETE FROM boxes WHERE directory = $1', [directory])
+    if (directory !== undefined) await this.#ask(connection, 'DELETE FROM boxes WHERE directory = $1', [directory])
     await this.#register(connection)
     this.#others = await this.#readOthers(connection)
     this.#answered(sent)
@@ -91,7 +109,7 @@ export class Heartbeat implements Run {
     await this.#beating
     const connection = this.#connection
     if (!connection) return
-    await connection.query('DELETE FROM boxes WHERE run_id = $1', [this.#id]).catch(() => {})
+    await this.#ask(connection, 'DELETE FROM boxes WHERE run_id = $1', [this.#id]).catch(() => {})
     await connection.end().catch(() => {})
   }
 
@@ -108,13 +126,14 @@ export class Heartbeat implements Run {
   async #beat(): Promise<void> {
     const sent = performance.now()
     const connection = this.#connection ?? (await this.#connect())
-    const { rowCount } = await connection.query(`UPDATE boxes SET seen_at = ${now} WHERE run_id = $1`, [this.#id])
+    const { rowCount } = await this.#ask(connection, `UPDATE boxes SET seen_at = ${now} WHERE run_id = $1`, [this.#id])
     if (rowCount === 0) {
       this.#lose('other boxes have taken this one for ended')
       this.#id = randomUUID()
+      this.#leases.clear()
       await this.#register(connection)
     }
-    await connection.query(`DELETE FROM boxes WHERE seen_at < ${now} - $1::bigint`, [this.#times.ended])
+    await this.#ask(connection, `DELETE FROM boxes WHERE seen_at < ${now} - $1::bigint`, [this.#times.ended])
     const others = await this.#readOthers(connection)
     const gone = [...this.#others].filter((id) => !others.has(id))
     this.#others = others
@@ -127,15 +146,15 @@ export class Heartbeat implements Run {
 
   async #register(connection: Connection): Promise<void> {
     const { directory } = this.#deps
-    await connection.query(`INSERT INTO boxes (run_id, directory, seen_at) VALUES ($1, $2, ${now})`, [
+    await this.#ask(connection, `INSERT INTO boxes (run_id, directory, seen_at) VALUES ($1, $2, ${now})`, [
       this.#id,
       directory ?? null,
     ])
   }
 
   async #readOthers(connection: Connection): Promise<Set<string>> {
-    const { rows } = await connection.query<{ run_id: string }>('SELECT run_id FROM boxes WHERE run_id <> $1', [this.#id])
-    return new Set(rows.map(({ run_id }) => run_id))
+    const { rows } = await this.#ask(connection, 'SELECT run_id FROM boxes WHERE run_id <> $1', [this.#id])
+    return new Set((rows as { run_id: string }[]).map(({ run_id }) => run_id))
   }
 
   /** Notes that others see the run at least until `sent` and the time after which they take it for ended. */
@@ -166,6 +185,13 @@ export class Heartbeat implements Run {
     }
   }
 
+  /** Runs a statement after those before it: a lease may be asked for during a beat. */
+  #ask(connection: Connection, text: string, values: unknown[]): Promise<{ rows: unknown[]; rowCount: number | null }> {
+    const answer = this.#asked.then(() => connection.query(text, values))
+    this.#asked = answer.then(ignore, ignore)
+    return answer
+  }
+
   async #connect(): Promise<Connection> {
     // each beat is a transaction that conflicts with no other
     const session = { default_transaction_isolation: String.raw`read\ committed` }
@@ -182,3 +208,5 @@ export class Heartbeat implements Run {
     void connection?.end().catch(() => {})
   }
 }
+
+function ignore(): void {}

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Transaction } from '../database.ts'
 import { stuck } from '../faults.ts'
@@ -40,6 +41,7 @@ export class Writer {
   readonly #target: PostgresTarget
   readonly #options: WriterOptions
   readonly #inside: AsyncLocalStorage<PostgresTransaction>
+  readonly #name = randomUUID()
   #connection: Connection | undefined
 
   constructor(target: PostgresTarget, options: WriterOptions, inside: AsyncLocalStorage<PostgresTransaction>) {
@@ -65,7 +67,7 @@ export class Writer {
     }
   }
 
-  /** Makes the connection, with the lock of the box. */
+  /** Makes the connection, with the lock of the box, or of this writer. */
   async connect(): Promise<Connection> {
     if (this.#connection) return this.#connection
     const session = {
@@ -78,7 +80,7 @@ export class Writer {
     }
     const connection = await connect(this.#target, { timeout: statementTimeout, session })
     connection.on('end', () => this.#forget(connection))
-    if (this.#options.alone && !(await locked(connection))) {
+    if (!(await locked(connection, this.#options.alone ? undefined : this.#name))) {
       await connection.end()
       throw new Held(this.#target)
     }

@@ -11,6 +11,10 @@ export class OnlyRun implements Run {
     return sql`1 = 1`
   }
 
+  async leads(): Promise<boolean> {
+    return true
+  }
+
   /** Never: nobody else looks. */
   onLost(): void {}
 

@@ -53,6 +53,16 @@ test('the webhook that a killed box was sending is sent by another, once, under 
   })
   onTestFinished(() => app.stop())
   await app.start()
+  // what happens at one is heard by who waits at the other
+  const heard: unknown[] = []
+  void call({ url: app.publicUrl, key: bootstrapKey }, 'GET', '/v1/events?wait=60&limit=1', undefined, {}).then(({ body }) =>
+    heard.push(body),
+  )
+  for (let number = 0; heard.length === 0; number += 1) {
+    await ask('/v1/api-keys', { label: `key ${number}` })
+    await sleep(200)
+  }
+  expect(heard[0]).toMatchObject({ data: [{ type: 'key.created', data: { label: expect.stringMatching(/^key \d+$/) } }] })
   sink.behaviour = says(200)
   await sleep(heartbeat.ended + 1000)
   expect(sink.received).toHaveLength(1)
