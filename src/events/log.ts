@@ -1,6 +1,5 @@
 import { newId } from '../core/ids.ts'
 import { type Clock, iso } from '../core/clock.ts'
-import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { fittingRows } from '../store/page.ts'
@@ -154,7 +153,9 @@ export class EventLog {
 
   /** Redacts so that `reveal` can undo it: the data stays where it is, is not read any more, and still counts against the quota. */
   async hide(tx: Transaction, resourceId: string): Promise<void> {
-    if (this.#database.placesEvents) await this.#requirePlaced(tx, resourceId)
+    // those that have no position yet get none meanwhile
+    if (this.#database.placesEvents)
+      await tx.all(sql`SELECT 1 FROM events WHERE resource_id = ${resourceId} AND seq < 0 FOR KEY SHARE`)
     // older versions moved the data to `hidden_events`
     await tx.run(
       sql`INSERT INTO hidden_events (seq, data, blob_id) SELECT seq, '', NULL FROM events WHERE resource_id = ${resourceId}`,
@@ -236,8 +237,11 @@ export class EventLog {
   async prune(before: string, signal?: AbortSignal): Promise<number> {
     const needed = new Set<string>()
     for (const pending of this.#readers) for (const id of await pending()) needed.add(id)
-    const stored = this.#database.placesEvents ? await this.#followedByAll() : undefined
-    const followed = (): number => stored ?? Math.min(...[...this.#followers].map(({ position }) => position))
+    const elsewhere = await this.#positionsElsewhere()
+    const followed = (): number => {
+      const here = [...this.#followers].map(({ position }) => position)
+      return Math.min(...(elsewhere.length === 0 ? here : here.filter((position) => position > 0)), ...elsewhere)
+    }
     return prune({ database: this.#database, followed, needed, before, erased: (tx, gone) => this.#erased(tx, gone) }, signal)
   }
 
@@ -310,29 +314,18 @@ export class EventLog {
     )
   }
 
-  /** The position up to which the followers of all boxes have read the log. */
-  async #followedByAll(): Promise<number> {
-    const names = [...this.#followers].map(({ name }) => name)
-    const row = await this.#database.get<{ seq: number | null }>(
-      sql`SELECT min(seq) AS seq FROM bookmarks WHERE name IN (${join(['', ...names])})`,
-    )
-    return row?.seq ?? 0
+  /** The positions of the followers that other boxes lead, as they are stored. */
+  async #positionsElsewhere(): Promise<number[]> {
+    const names = [...this.#followers].flatMap(({ name, position }) => (position === 0 ? name : []))
+    if (!this.#database.placesEvents || names.length === 0) return []
+    const rows = await this.#database.all<{ seq: number }>(sql`SELECT seq FROM bookmarks WHERE name IN (${join(names)})`)
+    return rows.map(({ seq }) => seq)
   }
 
   /** What `clear` has still to redact. */
   #uncleared(identityId: string): Sql {
     const rest = sql`seq > ${this.#cleared.get(identityId) ?? 0}`
     return this.#database.placesEvents ? sql`(seq < 0 OR ${rest})` : rest
-  }
-
-  /** Throws Fault `storage_busy` while an event of the resource has no position: another table would refer to its number. */
-  async #requirePlaced(tx: Transaction, resourceId: string): Promise<void> {
-    const unplaced = await tx.get(sql`SELECT 1 FROM events WHERE resource_id = ${resourceId} AND seq < 0 LIMIT 1`)
-    if (unplaced)
-      throw new Fault('internal_error', 'The log of events is behind. Try again shortly.', {
-        code: 'storage_busy',
-        retryAfter: 1,
-      })
   }
 
   async #unhide(tx: Transaction, resourceId: string): Promise<void> {

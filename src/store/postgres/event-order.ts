@@ -6,12 +6,15 @@ const timeout = 10_000
 
 /**
  * Gives the next positions to the events that are committed, in the order in which they were inserted. Those that are committed later get later ones: under the
- * lock, the second statement sees all that was committed before it.
+ * lock, each statement sees all that was committed before it, and who hides an event holds its row.
  */
 const placing = `BEGIN;
   SELECT 1 FROM box FOR NO KEY UPDATE;
-  UPDATE events SET seq = (SELECT coalesce(max(seq), 0) FROM events WHERE seq > 0) + unplaced.place
-    FROM (SELECT seq, row_number() OVER (ORDER BY seq DESC) AS place FROM events WHERE seq < 0) AS unplaced WHERE events.seq = unplaced.seq;
+  SELECT 1 FROM events WHERE seq < 0 FOR UPDATE;
+  WITH placed AS (UPDATE events SET seq = (SELECT coalesce(max(seq), 0) FROM events WHERE seq > 0) + unplaced.place
+      FROM (SELECT seq AS number, row_number() OVER (ORDER BY seq DESC) AS place FROM events WHERE seq < 0) AS unplaced
+      WHERE events.seq = unplaced.number RETURNING unplaced.number, events.seq)
+    UPDATE hidden_events SET seq = placed.seq FROM placed WHERE hidden_events.seq = placed.number;
   COMMIT`
 
 /** Gives events their positions in the log when several transactions write at once, on any box: each does it for all. */

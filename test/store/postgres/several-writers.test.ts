@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import * as z from 'zod'
 import { systemClock } from '../../../src/core/clock.ts'
 import { createLog } from '../../../src/core/log.ts'
-import type { Event } from '../../../src/events/model.ts'
+import { type Event, eventType } from '../../../src/events/model.ts'
 import { EventLog } from '../../../src/events/log.ts'
 import { sql } from '../../../src/store/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
@@ -83,4 +84,21 @@ test('an event has its position, and is heard, once the call that wrote it retur
     )
     expect(await database.all(rows)).toEqual(Array.from({ length: index + 1 }, (_, at) => ({ seq: at + 1 })))
   }
+})
+
+test('an event that is hidden before it has its position stays hidden', async () => {
+  const target = await emptyDatabase(postgres(), 'hidden')
+  await preparePostgres(target, false)
+  const { database } = await opened(target, { shared: true, heartbeat })
+  const events = new EventLog(database, systemClock)
+  const type = eventType('test.written', [], 'a test', z.object({ id: z.string() }))
+  const event = { account_id: 'acct_1', identity_id: null, data: { id: 'email_1' } }
+  const { id } = await database.transaction(async (tx) => {
+    const appended = await events.append(tx, type, event)
+    await events.hide(tx, 'email_1')
+    return appended
+  })
+  expect(await events.find(id)).toMatchObject({ seq: 1, data: { id: 'email_1', deleted: true } })
+  await database.transaction((tx) => events.reveal(tx, 'email_1'))
+  expect((await events.find(id))!.data).toEqual({ id: 'email_1' })
 })
