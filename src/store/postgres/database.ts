@@ -68,6 +68,7 @@ export class PostgresDatabase implements Database {
       await database.run.begin()
       // what other boxes have left without a position
       await database.#order.place()
+      if (!database.placesEvents) await database.#order.close()
       return database
     } catch (error) {
       await database.close()
