@@ -92,7 +92,8 @@ export class App {
     this.#directory = directory
     this.#probe = new WriteProbe(database, clock)
     this.#account = state.data.accounts[0]!.id
-    this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule)
+    const leads = database.placesEvents ? (job: string) => database.run.leads(`job ${job}`) : undefined
+    this.#schedule = new Schedule(log.child({ part: 'cron' }), clock, metrics, testing?.schedule, leads)
     const { people, queue, events, audit, mail, counting, certificates, plan, identities, modules, sendingRights } = assemble({
       config,
       log,
@@ -209,6 +210,7 @@ export class App {
   /** Starts all modules. Returns the first API key until `firstKeyShown` was called. Throws when a port is taken. */
   async start(): Promise<{ firstKey: string | null }> {
     await this.#directory.space.start()
+    await this.#events.start(this.#log.child({ part: 'store' }))
     for (const module of this.#modules) await module.start?.()
     await this.#queue.start()
     await this.#http.start()
@@ -311,6 +313,7 @@ export class App {
     await this.#http.stop()
     await this.#queue.stop()
     await this.#stopModules()
+    await this.#events.stop()
     await this.#directory.space.stop()
     await this.#directory.close()
     this.#log.info('stopped')

@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { type Clock, iso } from './core/clock.ts'
 import { Fault, storageFull } from './core/fault.ts'
 import { MasterKey } from './core/seal/master-key.ts'
+import type { PostgresOptions } from './store/postgres/database.ts'
 import type { PostgresTarget } from './store/postgres/target.ts'
 import type { Database } from './store/database.ts'
 import { commitMetrics, fileMetrics, serverMetrics, spaceMetrics } from './store/metrics.ts'
@@ -40,6 +41,8 @@ export interface DirectoryTest extends MigrationTest {
   checkpointDelay?: number
   /** Runs the work of every transaction twice (`SqliteOptions`). */
   twice?: boolean
+  /** Options of the database on PostgreSQL: several boxes on one, which stop sooner. */
+  postgres?: Pick<PostgresOptions, 'shared' | 'heartbeat'>
 }
 
 /**
@@ -72,7 +75,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     const key = new MasterKey(config.keys_dir, config.master_key_file)
     key.read(state.data.database_created)
     step = url === undefined ? 'database' : 'server'
-    const store = { config, log: storeLog, metrics, testing, state, space }
+    const store = { config, log: storeLog, metrics, testing, state, space, lock }
     database = url === undefined ? await openSqlite(store) : await openPostgres(url, store)
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
@@ -87,6 +90,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
 interface Store extends Pick<DirectoryDeps, 'config' | 'log' | 'metrics' | 'testing'> {
   state: StateFile
   space: Space
+  lock: DirectoryLock
 }
 
 async function openSqlite({ config, log, metrics, testing, state, space }: Store): Promise<Database> {
@@ -105,7 +109,7 @@ async function openSqlite({ config, log, metrics, testing, state, space }: Store
   return database
 }
 
-async function openPostgres(target: PostgresTarget, { config, log, metrics, testing, state }: Store): Promise<Database> {
+async function openPostgres(target: PostgresTarget, { config, log, metrics, testing, state, lock }: Store): Promise<Database> {
   // its driver takes 25 ms and nine megabytes, and most boxes are on SQLite
   const [{ preparePostgres }, { PostgresDatabase }] = await Promise.all([
     import('./store/postgres/prepare.ts'),
@@ -114,7 +118,12 @@ async function openPostgres(target: PostgresTarget, { config, log, metrics, test
   await preparePostgres(target, state.data.database_created)
   notePostgres(config.data_dir, target)
   await noteCreated(state)
-  const database = await PostgresDatabase.open(target, log, { watch: commitMetrics(metrics), twice: testing?.twice })
+  const database = await PostgresDatabase.open(target, log, {
+    watch: commitMetrics(metrics),
+    twice: testing?.twice,
+    directory: lock.name,
+    ...testing?.postgres,
+  })
   serverMetrics(metrics, () => database.size())
   return database
 }

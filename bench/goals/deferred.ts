@@ -103,7 +103,7 @@ function laneOf(number: number): string {
 async function claimEach(directory: string): Promise<number[]> {
   const store = await openStore(directory)
   const { database } = store
-  const [ledger, inFlight] = [new QueueStore(), new InFlight()]
+  const [ledger, inFlight] = [new QueueStore(database.run), new InFlight()]
   const took: number[] = []
   for (let number = 0; number < claims; number++) {
     const id = newId('dlv')

@@ -3,6 +3,7 @@ import type { AnyRoute } from '../http/route.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { StateFile } from '../store/state.ts'
+import type { CronJob } from '../core/cron.ts'
 import { accountRoutes } from './account-routes.ts'
 import { Accounts } from './accounts.ts'
 import { Guesses } from './sign-in/guesses.ts'
@@ -38,8 +39,8 @@ export class AccountsModule implements Module {
   readonly name = 'account'
   readonly routes: AnyRoute[]
   readonly sealed = [sealedFactors]
-  readonly jobs = [
-    { name: 'note-key-use', schedule: '*/20 * * * * *', run: () => this.#tidy() },
+  readonly jobs: CronJob[] = [
+    { name: 'note-key-use', schedule: '*/20 * * * * *', everywhere: true, run: () => this.#tidy() },
     { name: 'sweep-keys', schedule: '52 * * * *', run: (signal?: AbortSignal) => this.keys.deletion.sweep(signal) },
     { name: 'sweep-invitations', schedule: '44 * * * *', run: () => this.#invitations.sweep() },
   ]

@@ -46,8 +46,8 @@ export class CertificatesModule implements Module {
     )
     this.routes = routes({ list: () => this.list(), renew: (host) => this.#renew(host) })
     this.jobs = [
-      { name: 'obtain-certificates', schedule: '*/10 * * * * *', run: async () => this.#acme?.renewal.begin() },
-      { name: 'look-at-certificates', schedule: '31 * * * * *', run: () => this.current.refresh() },
+      { name: 'obtain-certificates', schedule: '*/10 * * * * *', everywhere: true, run: async () => this.#acme?.renewal.begin() },
+      { name: 'look-at-certificates', schedule: '31 * * * * *', everywhere: true, run: () => this.current.refresh() },
     ]
     metrics.gauge(
       'pillarbox_certificate_end_seconds',

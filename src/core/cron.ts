@@ -9,6 +9,8 @@ export interface CronJob {
   name: string
   /** Cron syntax, UTC; six fields when the first is seconds. */
   schedule: string
+  /** True if each of several boxes runs it: it is about what is in its memory, its files or its machine. Others are run by one of them. */
+  everywhere?: true
   /** The signal aborts when the box stops; a long run must end then. */
   run(signal?: AbortSignal): Promise<void>
 }
@@ -28,13 +30,21 @@ export class Schedule {
   readonly #stopping = new AbortController()
   readonly #clock: Clock
   readonly #idle: boolean
+  readonly #leads: (job: string) => Promise<boolean>
   readonly #runs: Counter<'task' | 'result'>
   readonly #times: Gauge<'task'>
   /** The time each job last succeeded, in seconds since the Unix epoch. */
   readonly #lastSuccess = new Map<string, number>()
 
-  /** With `idle`, used by tests, no job runs on its schedule. */
-  constructor(log: Log, clock: Clock, metrics: Metrics, { idle = false }: ScheduleTest = {}) {
+  /** With `idle`, used by tests, no job runs on its schedule. `leads` is true if this box runs a job for all of several. */
+  constructor(
+    log: Log,
+    clock: Clock,
+    metrics: Metrics,
+    { idle = false }: ScheduleTest = {},
+    leads: (job: string) => Promise<boolean> = async () => true,
+  ) {
+    this.#leads = leads
     this.#log = log
     this.#idle = idle
     this.#clock = clock
@@ -95,6 +105,10 @@ export class Schedule {
     const { name } = job
     const began = performance.now()
     try {
+      if (!job.everywhere && !(await this.#leads(name))) {
+        this.#lastSuccess.set(name, this.#now())
+        return
+      }
       await job.run(this.#stopping.signal)
       this.#runs.labels(name, 'done').inc()
       this.#lastSuccess.set(name, this.#now())

@@ -25,6 +25,8 @@ interface Deps extends Interest {
   /** The position of the newest event; 0 without any. */
   end: () => Promise<number>
   read: ReadEvents
+  /** False while another box reads for all; without it this one does. */
+  leads?: (() => Promise<boolean>) | undefined
 }
 
 const batch = 200
@@ -34,6 +36,9 @@ const window = 2000
 
 /** Skipped events after which the bookmark is moved: a killed box reads as many again. */
 const maxBehind = 10_000
+
+/** The wait until it looks whether it is to read for all boxes, in milliseconds. */
+const standby = 1000
 
 /** Waits between retries of a failed handler, in milliseconds; the last one repeats. */
 const retryDelays = [500, 1000, 2000, 5000, 15_000, 60_000]
@@ -50,6 +55,8 @@ export class Follower {
   /** True if all relevant events so far are read. */
   #idle = false
   #failures = 0
+  /** Another box reads for all. */
+  #standsBy = false
   /** The bookmark on disk; undefined when unknown. */
   #marked: number | undefined
   /** Events up to here were read or skipped. */
@@ -71,6 +78,7 @@ export class Follower {
 
   /** Called for each event in commit order, once it is on disk. */
   notify({ seq, type }: Pick<EventHeader, 'seq' | 'type'>): void {
+    if (this.#standsBy) return
     if (this.#types?.has(type) === false) {
       if (!this.#idle) return
       this.#position = Math.max(this.#position, seq)
@@ -114,6 +122,7 @@ export class Follower {
     while (!this.#stopped) {
       try {
         this.#awake = false
+        if (this.#deps.leads && (await this.#standsByFor(this.#deps.leads))) continue
         while (!this.#stopped && (await this.#step())) this.#failures = 0
         if (this.#stopped || this.#awake) continue
         this.#idle = true
@@ -132,6 +141,21 @@ export class Follower {
         await this.#sleep(wait)
       }
     }
+  }
+
+  /** Waits while another box reads for all, for a moment. Returns whether it did. */
+  async #standsByFor(leads: () => Promise<boolean>): Promise<boolean> {
+    const before = this.#standsBy
+    this.#standsBy = !(await leads())
+    if (!this.#standsBy && !before) return false
+    // the other has moved it
+    this.#marked = undefined
+    this.#read = undefined
+    this.#idle = this.#standsBy
+    if (!this.#standsBy) return false
+    this.#settle()
+    await this.#sleep(standby)
+    return true
   }
 
   #settle(): void {
@@ -209,7 +233,7 @@ export class Follower {
     if (known) return known.seq
     const made = await database.transaction((tx) =>
       tx.get<{ seq: number }>(
-        sql`INSERT INTO bookmarks (name, seq) SELECT ${name}, coalesce(max(seq), 0) FROM events RETURNING seq`,
+        sql`INSERT INTO bookmarks (name, seq) SELECT ${name}, coalesce(max(seq), 0) FROM events WHERE seq > 0 RETURNING seq`,
       ),
     )
     return made!.seq

@@ -7,8 +7,10 @@ import { readRows, type Rows } from '../store/rows.ts'
 import { inflate } from '../store/blobs.ts'
 import { ofTypes } from './catalogue.ts'
 import { Follower, type Interest, type ReadEvents } from './follower.ts'
+import { insertEvent } from './insertion.ts'
 import type { Event, EventHeader, EventReference, EventType } from './model.ts'
 import { type EventBytes, prune } from './pruning.ts'
+import { EventTail } from './tail.ts'
 
 export interface NewEvent<Data> {
   account_id: string
@@ -77,12 +79,24 @@ export class EventLog {
   readonly #readers: PendingEventIds[] = []
   /** The position of `clear` for each identity. */
   readonly #cleared = new Map<string, number>()
+  readonly #tail: EventTail
 
   /** Without `storage` no quota is counted. */
   constructor(database: Database, clock: Clock, storage?: Pick<StorageBudget, 'require' | 'add'>) {
     this.#database = database
     this.#clock = clock
     this.#storage = storage
+    this.#tail = new EventTail({ database, find: (seq) => this.findAt(seq), hear: (event) => this.#notify(event) })
+    this.onRedaction(() => this.#tail.forget())
+  }
+
+  /** Begins to hear the events of other boxes too, where there may be some. */
+  async start(log: Log): Promise<void> {
+    if (this.#database.placesEvents) await this.#tail.start(log)
+  }
+
+  async stop(): Promise<void> {
+    await this.#tail.stop()
   }
 
   /** Appends an event in the transaction of the change; subscribers are called once that is on disk. */
@@ -93,14 +107,12 @@ export class EventLog {
     const kept = JSON.stringify(blob ? without(data as Record<string, unknown>, blob.fields) : data)
     const octets = Math.max(0, Buffer.byteLength(kept) - uncounted)
     if (octets > 0 && refusable) await this.#storage?.require(tx, account_id, 'storage_bytes', octets)
-    const row = await tx.get<{ seq: number }>(
-      sql`INSERT INTO events (id, type, account_id, identity_id, created_at, data, resource_id, blob_id, remark, octets)
-        VALUES (${id}, ${type.name}, ${account_id}, ${identity_id}, ${created_at}, ${kept}, ${resourceOf(data)},
-        ${blob?.id ?? null}, ${annotation}, ${octets}) RETURNING seq`,
-    )
+    const header = { id, type: type.name, account_id, identity_id, created_at }
+    const rest = { data: kept, resource_id: resourceOf(data), blob_id: blob?.id ?? null, annotation, octets }
+    const seq = await insertEvent(tx, this.#database, { ...header, ...rest })
     if (octets > 0) await this.#storage?.add(tx, account_id, 'storage_bytes', octets)
-    const appended = { seq: row!.seq, id, type: type.name, account_id, identity_id, created_at, data }
-    tx.afterCommit(() => this.#notify(appended))
+    const appended = { seq, ...header, data }
+    tx.afterCommit(() => (this.#database.placesEvents ? this.#tail.add(appended) : this.#notify(appended)))
     return appended
   }
 
@@ -121,7 +133,7 @@ export class EventLog {
    */
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
     const rows = await tx.all<EventBytes & { seq: number; id: string; resource_id: string | null }>(
-      sql`SELECT seq, id, resource_id, account_id, octets FROM events WHERE identity_id = ${identityId} AND seq > ${this.#cleared.get(identityId) ?? 0}
+      sql`SELECT seq, id, resource_id, account_id, octets FROM events WHERE identity_id = ${identityId} AND ${this.#uncleared(identityId)}
         ORDER BY seq LIMIT ${batchSize}`,
     )
     for (const { seq, resource_id } of rows) {
@@ -132,7 +144,7 @@ export class EventLog {
     await this.#erased(tx, rows)
     const last = rows.at(-1)
     tx.afterCommit(() => {
-      if (last) this.#cleared.set(identityId, last.seq)
+      if (last) this.#cleared.set(identityId, Math.max(last.seq, this.#cleared.get(identityId) ?? 0))
       else this.#cleared.delete(identityId)
     })
     this.#dropCaches(tx)
@@ -141,6 +153,9 @@ export class EventLog {
 
   /** Redacts so that `reveal` can undo it: the data stays where it is, is not read any more, and still counts against the quota. */
   async hide(tx: Transaction, resourceId: string): Promise<void> {
+    // those that have no position yet get none meanwhile
+    if (this.#database.placesEvents)
+      await tx.all(sql`SELECT 1 FROM events WHERE resource_id = ${resourceId} AND seq < 0 FOR KEY SHARE`)
     // older versions moved the data to `hidden_events`
     await tx.run(
       sql`INSERT INTO hidden_events (seq, data, blob_id) SELECT seq, '', NULL FROM events WHERE resource_id = ${resourceId}`,
@@ -191,7 +206,9 @@ export class EventLog {
     const after = (seq: number, to: number, limit: number): Promise<EventHeader[]> =>
       this.headers(seq, limit, sql`seq <= ${to} AND ${condition}`)
     const end = async (): Promise<number> => (await this.newestUpTo(Number.MAX_SAFE_INTEGER))?.seq ?? 0
-    const follower = new Follower({ ...interest, name, database: this.#database, log, after, end, read })
+    const { run, placesEvents } = this.#database
+    const leads = placesEvents ? () => run.leads(`follower ${name}`) : undefined
+    const follower = new Follower({ ...interest, name, database: this.#database, log, after, end, read, leads })
     const unsubscribe = this.subscribe((event) => follower.notify(event))
     this.#followers.add(follower)
     return () => {
@@ -205,9 +222,9 @@ export class EventLog {
     return [...this.#followers].map(({ name, position }) => ({ name, position }))
   }
 
-  /** Resolves when the followers have read all events so far; undefined when they have. */
+  /** Resolves when all events so far are heard, and the followers have read them; undefined when they have. */
   get work(): Promise<unknown> | undefined {
-    const work = [...this.#followers].flatMap((follower) => follower.work ?? [])
+    const work = [this.#tail, ...this.#followers].flatMap((reader) => reader.work ?? [])
     return work.length === 0 ? undefined : Promise.all(work)
   }
 
@@ -220,7 +237,11 @@ export class EventLog {
   async prune(before: string, signal?: AbortSignal): Promise<number> {
     const needed = new Set<string>()
     for (const pending of this.#readers) for (const id of await pending()) needed.add(id)
-    const followed = (): number => Math.min(...[...this.#followers].map(({ position }) => position))
+    const elsewhere = await this.#positionsElsewhere()
+    const followed = (): number => {
+      const here = [...this.#followers].map(({ position }) => position)
+      return Math.min(...(elsewhere.length === 0 ? here : here.filter((position) => position > 0)), ...elsewhere)
+    }
     return prune({ database: this.#database, followed, needed, before, erased: (tx, gone) => this.#erased(tx, gone) }, signal)
   }
 
@@ -276,19 +297,35 @@ export class EventLog {
   /** The position of an event; undefined when it is not, or no longer, in the log of this account. */
   async seqOf(id: string, accountId: string): Promise<number | undefined> {
     const row = await this.#database.get<{ seq: number }>(
-      sql`SELECT seq FROM events WHERE id = ${id} AND account_id = ${accountId}`,
+      sql`SELECT seq FROM events WHERE id = ${id} AND account_id = ${accountId} AND seq > 0`,
     )
     return row?.seq
   }
 
   /** The position and time of the newest event up to a position; undefined before the first. Cheaper than reading the event. */
   newestUpTo(seq: number): Promise<{ seq: number; created_at: string } | undefined> {
-    return this.#database.get(sql`SELECT seq, created_at FROM events WHERE seq <= ${seq} ORDER BY seq DESC LIMIT 1`)
+    return this.#database.get(sql`SELECT seq, created_at FROM events WHERE seq > 0 AND seq <= ${seq} ORDER BY seq DESC LIMIT 1`)
   }
 
   /** The newest event that the condition selects, without its data. */
   last(condition: Sql): Promise<Pick<Event, 'seq' | 'id' | 'created_at'> | undefined> {
-    return this.#database.get(sql`SELECT seq, id, created_at FROM events WHERE ${condition} ORDER BY seq DESC LIMIT 1`)
+    return this.#database.get(
+      sql`SELECT seq, id, created_at FROM events WHERE seq > 0 AND ${condition} ORDER BY seq DESC LIMIT 1`,
+    )
+  }
+
+  /** The positions of the followers that other boxes lead, as they are stored. */
+  async #positionsElsewhere(): Promise<number[]> {
+    const names = [...this.#followers].flatMap(({ name, position }) => (position === 0 ? name : []))
+    if (!this.#database.placesEvents || names.length === 0) return []
+    const rows = await this.#database.all<{ seq: number }>(sql`SELECT seq FROM bookmarks WHERE name IN (${join(names)})`)
+    return rows.map(({ seq }) => seq)
+  }
+
+  /** What `clear` has still to redact. */
+  #uncleared(identityId: string): Sql {
+    const rest = sql`seq > ${this.#cleared.get(identityId) ?? 0}`
+    return this.#database.placesEvents ? sql`(seq < 0 OR ${rest})` : rest
   }
 
   async #unhide(tx: Transaction, resourceId: string): Promise<void> {
@@ -334,7 +371,7 @@ export class EventLog {
 }
 
 function rowsOf({ account_id, identity_id, types, condition, ascending = false, after }: EventQuery): Omit<Rows, 'columns'> {
-  const where = sql`identity_id = ${identity_id}`
+  const where = sql`identity_id = ${identity_id} AND seq > 0`
   const filters = [ofTypes(types), condition]
   return { from: sql`events`, where, filters, ascending, after, account: account_id }
 }

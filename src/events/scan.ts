@@ -35,7 +35,7 @@ export async function scan(
   for (const rows of [windows.inline, windows.beside]) {
     const beside = rows === windows.beside
     const read = <Row>(query: Sql): Promise<Row[]> => (beside ? database.slow(query, timeout, account_id) : database.all(query))
-    const rest = ascending ? sql`seq > ${reached} AND seq <= ${end}` : sql`seq < ${reached}`
+    const rest = ascending ? sql`seq > ${reached} AND seq <= ${end}` : sql`seq < ${reached} AND seq > 0`
     const [last] = await read<{ seq: number }>(
       sql`SELECT seq FROM events WHERE ${rest} ORDER BY ${order} LIMIT 1 OFFSET ${rows - 1}`,
     )

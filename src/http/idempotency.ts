@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { type Clock, day, iso } from '../core/clock.ts'
 import { conflict, Fault, type FaultType, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -63,7 +63,8 @@ interface AnswerSubject {
 interface Row extends Omit<KeptAnswer, 'body'> {
   body: string | null
   fingerprint: string
-  run_id: string
+  /** 1 if its run has ended, or the call before its answer was stored. */
+  interrupted: number
   /** The status of the response. Before there is one: 0, and 1 from the first commit of the handler on. */
   status: number
   sealed: number
@@ -101,7 +102,6 @@ export class Idempotency {
   readonly #seal: Deps['seal']
   readonly #clock: Clock
   readonly #storage: Deps['storage']
-  readonly #run = randomUUID()
 
   constructor(deps: Deps) {
     this.#database = deps.database
@@ -116,20 +116,25 @@ export class Idempotency {
     const fingerprint = await fingerprintOf(claim)
     const place = sql`holder = ${holder} AND method = ${claim.method} AND path = ${claim.path} AND idempotency_key = ${claim.key}`
     const now = this.#clock.now()
+    const { run } = this.#database
+    const { id: runId } = run
+    const interrupted = sql`(run_id <> ${runId} AND ${run.ended(sql`run_id`)})`
     const row = await this.#database.transaction(async (tx) => {
-      // a call that was claimed by an earlier run of the box and never began did not happen
-      const old = sql`${place} AND (created_at < ${iso(now - day)} OR (status = 0 AND run_id <> ${this.#run}))`
+      // a call that was claimed by a run that has ended and never began did not happen
+      const old = sql`${place} AND (created_at < ${iso(now - day)} OR (status = 0 AND ${interrupted}))`
       const removed = await tx.get<{ octets: number }>(sql`DELETE FROM idempotency_keys WHERE ${old} RETURNING octets`)
       if (removed && removed.octets > 0) await this.#storage.add(tx, claim.caller.account_id, 'storage_bytes', -removed.octets)
       const { changes } = await tx.run(
         sql`INSERT INTO idempotency_keys (holder, method, path, idempotency_key, fingerprint, run_id, status, identity_id, created_at)
-          VALUES (${holder}, ${claim.method}, ${claim.path}, ${claim.key}, ${fingerprint}, ${this.#run}, 0, ${claim.identity_id}, ${iso(now)})
+          VALUES (${holder}, ${claim.method}, ${claim.path}, ${claim.key}, ${fingerprint}, ${runId}, 0, ${claim.identity_id}, ${iso(now)})
           ON CONFLICT DO NOTHING`,
       )
-      return changes === 1 ? undefined : tx.get<Row>(sql`SELECT * FROM idempotency_keys WHERE ${place}`)
+      return changes === 1
+        ? undefined
+        : tx.get<Row>(sql`SELECT *, ${interrupted} AS interrupted FROM idempotency_keys WHERE ${place}`)
     })
     const context = contextOf({ holder, path: claim.path, idempotency_key: claim.key })
-    return row ? this.#replay(row, fingerprint, context) : this.#attempt(claim, place, context)
+    return row ? this.#replay(row, fingerprint, context) : this.#attempt(claim, sql`${place} AND run_id = ${runId}`, context)
   }
 
   /** Removes records older than 24 h. Returns how many. */
@@ -201,7 +206,7 @@ export class Idempotency {
       })
     }
     const answered = row.status > 1
-    if (!answered && row.run_id === this.#run) {
+    if (!answered && row.interrupted === 0) {
       throw conflict('The first request with this Idempotency-Key is still in progress. Try again shortly.', {
         code: 'idempotency_in_flight',
         param: 'Idempotency-Key',
@@ -224,7 +229,10 @@ export class Idempotency {
   #attempt({ caller, key, secret }: IdempotencyClaim, place: Sql, context: string): Attempt {
     return {
       run: (work) =>
-        this.#database.marking((tx) => tx.run(sql`UPDATE idempotency_keys SET status = 1 WHERE ${place} AND status = 0`), work),
+        this.#database.marking(async (tx) => {
+          const { changes } = await tx.run(sql`UPDATE idempotency_keys SET status = 1 WHERE ${place} AND status <= 1`)
+          if (changes === 0) throw takenOver()
+        }, work),
       remember: async (tx, memo) => void (await tx.run(sql`UPDATE idempotency_keys SET memo = ${memo} WHERE ${place}`)),
       keep: async ({ status, location, body, identity_id, resource_id, memo }) => {
         const kept = secret ? this.#seal.seal(Buffer.from(body), context).toString('base64') : body
@@ -234,13 +242,13 @@ export class Idempotency {
           const fits = size <= largest && size <= available
           const octets = (fits ? size : 0) + key.length + overhead
           // its subject may have been deleted meanwhile
-          await tx.run(
+          const { changes } = await tx.run(
             sql`UPDATE idempotency_keys SET status = ${status}, location = ${location},
               body = CASE identity_id WHEN '' THEN NULL ELSE ${fits ? kept : null} END, sealed = ${secret ? 1 : 0},
               identity_id = coalesce(identity_id, ${identity_id}), resource_id = ${resource_id}, memo = coalesce(memo, ${memo}),
               octets = ${octets} WHERE ${place}`,
           )
-          await this.#storage.add(tx, caller.account_id, 'storage_bytes', octets)
+          if (changes > 0) await this.#storage.add(tx, caller.account_id, 'storage_bytes', octets)
         })
       },
       interrupt: () =>
@@ -255,6 +263,15 @@ export class Idempotency {
         }),
     }
   }
+}
+
+/** 409: others took this box for ended before the call began, and one of them does it. */
+function takenOver(): Fault {
+  return conflict('The request was repeated at another box, which does it: here nothing was done. Try again shortly.', {
+    code: 'idempotency_in_flight',
+    param: 'Idempotency-Key',
+    retryAfter: 1,
+  })
 }
 
 /** 404: the first call took effect, and its result was deleted since. */

@@ -12,6 +12,7 @@ export type JobRow = Omit<Job, 'progress' | 'result' | 'error'> &
     result: string | null
     error: string | null
     error_code: string | null
+    run_id: string | null
   }
 
 /** The columns to update when progress is stored. */

@@ -13,6 +13,7 @@ import { type Database, join, sql, type Sql, type Transaction } from '../store/d
 import { batch, deleteSome, deleteSurplus, type Gone, JobFiles, type RemoveFile } from './deletion.ts'
 import { columns, type JobRow, toJob, visible } from './job-rows.ts'
 import type { Job, JobFilter, Progress, Result } from './model.ts'
+import { alreadyRunning, cancelElsewhere, failInterrupted, findElsewhere } from './runs.ts'
 
 /** Reports progress; omitted fields stay unchanged. */
 export type ReportProgress = (progress: Partial<Progress>) => void
@@ -54,6 +55,10 @@ const cutShort = {
     error: 'The key that started the job expired before it finished. Start it again with a key that lasts longer.',
     error_code: 'key_expired',
   },
+  lost: {
+    error: 'The database did not answer the box for too long before the job finished. Start it again.',
+    error_code: 'storage_unavailable',
+  },
 }
 
 /** Between two writes of a job's progress, in milliseconds. */
@@ -90,6 +95,14 @@ export class Jobs {
     this.#log = deps.log
     this.#files = new JobFiles(deps.log)
     this.#origins = deps.keys?.origins
+    const { run } = this.#database
+    run.onLost(() => {
+      for (const id of this.#running.keys()) void this.#abort(id, 'lost')
+    })
+    const beginAgain = (): void =>
+      void this.beginAgain().catch((error: unknown) => this.#log.error({ err: error }, 'interrupted jobs could not be marked'))
+    run.onEnded(beginAgain)
+    this.#database.onUnsure(beginAgain)
     deps.keys?.ends('jobs', sql`SELECT id, created_by FROM jobs`, (tx, ids) => this.#endOf(tx, ids))
   }
 
@@ -138,6 +151,7 @@ export class Jobs {
       created_at: iso(this.#clock.now()),
       created_by: makerOf(caller),
       finished_at: null,
+      run_id: this.#database.run.id,
     }
     const running: Running = {
       row,
@@ -150,11 +164,13 @@ export class Jobs {
     // before the first await, so that two calls cannot both start
     this.#running.set(row.id, running)
     try {
-      await this.#insert(caller, row)
+      await this.#insert(caller, row, input.each ?? 'box')
     } catch (error) {
       this.#running.delete(row.id)
       throw error
     }
+    // others may have taken it for interrupted since
+    if (!this.#database.run.alive) running.stop.abort('lost')
     running.ended = this.#run(running, work)
     return toJob(row, running.progress)
   }
@@ -164,10 +180,7 @@ export class Jobs {
     const same = [...this.#running.values()].find(
       ({ row }) => row.kind === kind && (each === 'box' || row.account_id === caller.account_id),
     )
-    if (same) {
-      const which = same.row.account_id === caller.account_id ? ` (${same.row.id})` : ''
-      throw conflict(`Another ${kind} is running${which}; wait until it ends, or cancel it.`, { code: 'job_running' })
-    }
+    if (same) throw alreadyRunning(caller, kind, same.row)
     if (this.#running.size < maxRunning.shared) return
     const own = [...this.#running.values()].find(({ row }) => row.account_id === caller.account_id)
     if (!own && this.#running.size < maxRunning.all) return
@@ -196,6 +209,7 @@ export class Jobs {
   async cancel(caller: Caller, id: string): Promise<Job> {
     this.#requireEnding(caller, await this.#row(caller, id))
     await this.#abort(id, 'cancelled')
+    await this.#cancelElsewhere(id)
     return this.get(caller, id)
   }
 
@@ -250,17 +264,10 @@ export class Jobs {
     return gone.length < batch ? undefined : 0
   }
 
-  /** Marks jobs that ran when the box stopped as interrupted. */
+  /** Marks jobs whose run has ended as interrupted. */
   async beginAgain(): Promise<void> {
-    const now = iso(this.#clock.now())
-    const error = 'The job was interrupted by a restart of the box. Start it again.'
-    const running = [...this.#running.keys()]
-    const others = running.length === 0 ? sql`` : sql` AND id NOT IN (${join(running)})`
-    await this.#database.transaction((tx) =>
-      tx.run(
-        sql`UPDATE jobs SET status = 'failed', error = ${error}, error_code = 'restarted', finished_at = ${now} WHERE status = 'running'${others}`,
-      ),
-    )
+    const here = [...this.#running.keys(), ...this.#unwritten.keys()]
+    await this.#database.transaction((tx) => failInterrupted(tx, this.#database.run, here, this.#now))
   }
 
   /** Deletes jobs that finished 7 days ago. */
@@ -286,6 +293,7 @@ export class Jobs {
     const ended = await tx.all<Gone>(
       sql`SELECT id, kind FROM jobs WHERE id IN (${ids}) AND (status = 'running' OR (status = 'done' AND kind IN (${kinds})))`,
     )
+    await cancelElsewhere(tx, this.#database.run, sql`id IN (${ids})`, this.#now)
     tx.afterCommit(() => {
       for (const { id } of ended) void this.#abort(id, 'cancelled')
       void this.#removeFiles(ended)
@@ -293,13 +301,20 @@ export class Jobs {
     return row!.n
   }
 
-  async #insert(caller: Caller, row: JobRow): Promise<void> {
+  async #cancelElsewhere(id: string): Promise<void> {
+    const { run } = this.#database
+    if (run.shared) await this.#database.transaction((tx) => cancelElsewhere(tx, run, sql`id = ${id}`, this.#now))
+  }
+
+  async #insert(caller: Caller, row: JobRow, each: 'box' | 'account'): Promise<void> {
     await this.#database.transaction(async (tx) => {
+      const same = await findElsewhere(tx, this.#database.run, row, each)
+      if (same) throw alreadyRunning(caller, row.kind, same)
       await this.#origins?.requireAdmitted(tx, caller)
       await this.#origins?.inherit(tx, row.id, caller)
       await tx.run(
-        sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at, created_by) VALUES (${row.id}, ${row.account_id},
-          ${row.identity_id}, ${row.kind}, ${row.status}, ${row.scopes}, ${row.created_at}, ${row.created_by})`,
+        sql`INSERT INTO jobs (id, account_id, identity_id, kind, status, scopes, created_at, created_by, run_id) VALUES (${row.id}, ${row.account_id},
+          ${row.identity_id}, ${row.kind}, ${row.status}, ${row.scopes}, ${row.created_at}, ${row.created_by}, ${row.run_id})`,
       )
       return row
     })
@@ -345,9 +360,11 @@ export class Jobs {
   async #write(running: Running): Promise<void> {
     running.written = this.#clock.now()
     try {
-      await this.#database.transaction((tx) =>
-        tx.run(sql`UPDATE jobs SET ${columns(running.progress)} WHERE id = ${running.row.id}`),
+      const { changes } = await this.#database.transaction((tx) =>
+        tx.run(sql`UPDATE jobs SET ${columns(running.progress)} WHERE id = ${running.row.id} AND status = 'running'`),
       )
+      // deleted, or ended by another box
+      if (changes === 0) running.stop.abort('cancelled')
     } catch (error) {
       this.#log.warn({ job: running.row.id, err: error }, 'progress of a job could not be written')
     }
@@ -357,7 +374,7 @@ export class Jobs {
     const gone = await this.#database.transaction(async (tx) => {
       await tx.run(
         sql`UPDATE jobs SET ${columns(end)}, status = ${end.status}, result = ${end.result}, error = ${end.error},
-          error_code = ${end.error_code}, finished_at = ${end.finished_at} WHERE id = ${row.id}`,
+          error_code = ${end.error_code}, finished_at = ${end.finished_at} WHERE id = ${row.id} AND status = 'running'`,
       )
       return deleteSurplus(tx, row.account_id)
     })
@@ -379,7 +396,7 @@ export class Jobs {
     }
   }
 
-  async #abort(id: string, why: 'cancelled' | 'stopped'): Promise<void> {
+  async #abort(id: string, why: 'cancelled' | keyof typeof cutShort): Promise<void> {
     const running = this.#running.get(id)
     running?.stop.abort(why)
     await running?.ended
@@ -398,6 +415,10 @@ export class Jobs {
 
   #removeFiles(jobs: readonly Gone[]): Promise<void> {
     return this.#files.remove(jobs, (id) => this.#running.get(id)?.ended)
+  }
+
+  get #now(): string {
+    return iso(this.#clock.now())
   }
 
   async #row(caller: Caller, id: string): Promise<JobRow> {

@@ -78,6 +78,11 @@ export class InFlight {
     return [...this.#all].filter(({ claim }) => claim.kind === kind).length
   }
 
+  /** The deliveries whose attempts run, or whose results are not recorded yet. */
+  get claims(): ClaimedDelivery[] {
+    return [...this.#all].map(({ claim }) => claim)
+  }
+
   /** Sets the limits of lanes of this kind. */
   setLimits(kind: string, limits: LaneLimits): void {
     this.#limits.set(kind, limits)

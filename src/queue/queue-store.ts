@@ -1,22 +1,23 @@
-import { type Database, empty, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Database, empty, join, type Reader, type Run, sql, type Sql, type Transaction } from '../store/database.ts'
 import { AnswerStorage, type StorageCounter } from './answer-storage.ts'
 import { answerText, type AttemptReport, type Outcome } from './courier.ts'
 import { type ClaimedDelivery, healthLevels, type Health, type InFlight } from './in-flight.ts'
-
-/** Maximum rows of one transaction or statement, so that neither blocks the event loop. */
-const maxBatch = 64
+import {
+  type AccountLane,
+  batches,
+  earliest,
+  healths,
+  type Lane,
+  maxBatch,
+  notElsewhere,
+  setDue,
+  unchanged,
+  updateLanes,
+} from './lanes.ts'
+import { alreadyEnded } from './recovery.ts'
 
 /** The most attempts of a delivery that are kept when it is restarted: callers restart one as often as they like. */
 const maxAttempts = 50
-
-/** Splits a list into batches. Their sizes are powers of two, so that there are few different statements. */
-function* batches<One>(all: readonly One[]): Generator<readonly One[]> {
-  for (let first = 0; first < all.length;) {
-    const size = 2 ** Math.floor(Math.log2(Math.min(all.length - first, maxBatch)))
-    yield all.slice(first, first + size)
-    first += size
-  }
-}
 
 /** A delivery to enqueue; `lane` is its destination, which must not delay others. */
 export interface NewDelivery {
@@ -48,9 +49,6 @@ export interface FinishedAttempt {
   result: Result
 }
 
-type Lane = Pick<ClaimedDelivery, 'kind' | 'lane'>
-type AccountLane = Pick<ClaimedDelivery, 'kind' | 'lane' | 'account_id'>
-
 /** How many of a batch lanes of this health may fill, so that the next health is always served too. */
 const batchShare = { [1]: 40, [0]: 56, [-1]: maxBatch }
 
@@ -67,11 +65,13 @@ interface Turn {
 
 /** The tables of the queue. Each change of a delivery also updates the next due time of its lane and account. */
 export class QueueStore {
+  readonly #run: Run
   readonly #answers: AnswerStorage
   /** Kinds that are delivered also while their account is stopped. */
   readonly #goingOn: string[] = []
 
-  constructor(storage?: StorageCounter) {
+  constructor(run: Run, storage?: StorageCounter) {
+    this.#run = run
     this.#answers = new AnswerStorage(storage)
   }
 
@@ -87,7 +87,7 @@ export class QueueStore {
           sql`(${id}, ${kind}, ${lane}, ${account_id}, ${JSON.stringify(load)}, ${due}, ${now})`,
       )
       await tx.run(sql`INSERT INTO deliveries_queue (id, kind, lane, account_id, load, due_at, created_at) VALUES ${join(rows)}`)
-      await this.#setDue(tx, some, now)
+      await setDue(tx, some, now)
     }
   }
 
@@ -121,7 +121,7 @@ export class QueueStore {
     )
     if (!row) return false
     await this.#answers.removeAttempts(tx, row, row.attempts - maxAttempts)
-    await this.#setDue(tx, [row], now)
+    await setDue(tx, [row], now)
     return true
   }
 
@@ -142,7 +142,7 @@ export class QueueStore {
       for (const account of await this.#accounts(reader, inFlight, health)) {
         const row = await reader.get<{ due_at: string }>(
           sql`SELECT due_at FROM delivery_lanes WHERE ${this.#lanesOf(account, health)}
-            AND due_at IS NOT NULL${without(inFlight.fullKinds())} ORDER BY due_at LIMIT 1`,
+            AND due_at IS NOT NULL${without(inFlight.fullKinds())}${notElsewhere(this.#run)} ORDER BY due_at LIMIT 1`,
         )
         if (row) dues.push(row.due_at)
       }
@@ -179,7 +179,7 @@ export class QueueStore {
     const own: ClaimedDelivery[] = []
     const lanes = await tx.all<AccountLane>(
       sql`SELECT kind, lane, account_id FROM delivery_lanes WHERE ${this.#lanesOf(account, health)}
-        AND due_at <= ${now}${without(inFlight.fullKinds(claimed))} ORDER BY due_at LIMIT ${share}`,
+        AND due_at <= ${now}${without(inFlight.fullKinds(claimed))}${notElsewhere(this.#run)} ORDER BY due_at LIMIT ${share}`,
     )
     const [full, others]: [AccountLane[], AccountLane[]] = [[], []]
     for (const lane of lanes) {
@@ -195,8 +195,8 @@ export class QueueStore {
       if (taken.length >= max) full.push(lane)
       else others.push(lane)
     }
-    await this.#updateLanes(tx, full, sql`NULL`)
-    await this.#updateLanes(tx, others, earliest(now))
+    await updateLanes(tx, full, sql`NULL`)
+    await updateLanes(tx, others, earliest(now))
     return own
   }
 
@@ -222,8 +222,14 @@ export class QueueStore {
     return turn === -1 ? free : [...free.slice(turn), ...free.slice(0, turn)]
   }
 
-  /** Stores the results of attempts in this order; equal results share a statement. */
-  async record(tx: Transaction, ends: readonly FinishedAttempt[], now: string): Promise<void> {
+  /** Stores the results of attempts in this order; equal results share a statement. Returns those that had no result yet. */
+  async record(tx: Transaction, all: readonly FinishedAttempt[], now: string): Promise<readonly FinishedAttempt[]> {
+    const ended = await alreadyEnded(
+      tx,
+      this.#run,
+      all.map(({ claim }) => claim),
+    )
+    const ends = ended.size === 0 ? all : all.filter(({ claim }) => !ended.has(claim.attempt_seq))
     const results = ends.map(({ claim, result }) => ({ claim, outcome: result.outcome, answer: answerText(result.answer) }))
     for (const alike of Map.groupBy(results, ({ outcome, answer }) => `${outcome} ${answer}`).values()) {
       const { outcome, answer } = alike[0]!
@@ -259,25 +265,12 @@ export class QueueStore {
       lanes.set(key, {
         kind,
         lane,
-        health: known ? states[result.slow ? -1 : result.outcome === 'done' ? 1 : 0] : before,
+        health: known ? healths[result.slow ? -1 : result.outcome === 'done' ? 1 : 0] : before,
       })
     }
     for (const [state, alike] of Map.groupBy(lanes.values(), (lane) => lane.health))
-      await this.#updateLanes(tx, alike, earliest(now), state)
-  }
-
-  /** Makes deliveries that the previous run was attempting due again, under the same id. Returns how many. */
-  async recover(tx: Transaction, now: string): Promise<number> {
-    const rows = await tx.all<Lane & { seq: number }>(
-      sql`UPDATE deliveries_queue SET state = 'waiting', due_at = ${now} WHERE state = 'running' RETURNING seq, kind, lane`,
-    )
-    for (const { seq, kind, lane } of rows) {
-      await tx.run(
-        sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = 'interrupted' WHERE delivery_seq = ${seq} AND outcome IS NULL`,
-      )
-      await this.#updateLanes(tx, [{ kind, lane }], earliest(now))
-    }
-    return rows.length
+      await updateLanes(tx, alike, earliest(now), state)
+    return ends
   }
 
   /** Removes a batch of the deliveries of closed lanes and of those that ended before `horizon`. Returns whether there is more. */
@@ -304,7 +297,7 @@ export class QueueStore {
         RETURNING kind, lane, account_id`,
     )
     // a due time that is too early costs only one query
-    if (row) await this.#setDue(tx, [row], due)
+    if (row) await setDue(tx, [row], due)
     return row !== undefined
   }
 
@@ -340,7 +333,8 @@ export class QueueStore {
     for (const some of batches(claims)) {
       const rows = join(some.map(({ seq }) => seq))
       await tx.run(
-        sql`UPDATE deliveries_queue SET state = 'running', attempts = attempts + 1, tries = tries + 1 WHERE seq IN (${rows})`,
+        sql`UPDATE deliveries_queue SET state = 'running', run_id = ${this.#run.id}, attempts = attempts + 1, tries = tries + 1
+          WHERE seq IN (${rows})`,
       )
       const attempts = await tx.all<{ seq: number; delivery_seq: number }>(
         sql`INSERT INTO delivery_attempts (delivery_seq, number, started_at) SELECT seq, attempts, ${now} FROM deliveries_queue
@@ -350,54 +344,4 @@ export class QueueStore {
     }
     for (const claim of claims) claim.attempt_seq = made.get(claim.seq)!
   }
-
-  /** Sets due times. The health of a lane holds for all of its accounts. */
-  async #setDue(tx: Transaction, lanes: readonly (Lane & { account_id?: string; due?: string })[], now: string): Promise<void> {
-    // each lane once, with its earliest time: an upsert must not meet a row twice
-    const earliestOf = new Map<string, Required<(typeof lanes)[number]>>()
-    for (const { kind, lane, account_id = '', due = now } of lanes) {
-      const key = `${kind} ${lane} ${account_id}`
-      const known = earliestOf.get(key)
-      if (!known || due < known.due) earliestOf.set(key, { kind, lane, account_id, due })
-    }
-    const rows = [...earliestOf.values()].map(
-      ({ kind, lane, account_id, due }) =>
-        sql`(${kind}, ${lane}, ${account_id}, ${due},
-          coalesce((SELECT sound FROM delivery_lanes WHERE kind = ${kind} AND lane = ${lane} LIMIT 1), 0))`,
-    )
-    await tx.run(
-      sql`INSERT INTO delivery_lanes (kind, lane, account_id, due_at, sound) VALUES ${join(rows)}
-        ON CONFLICT (kind, lane, account_id) DO UPDATE SET due_at = excluded.due_at
-        WHERE delivery_lanes.closed = 0 AND (delivery_lanes.due_at IS NULL OR delivery_lanes.due_at > excluded.due_at)`,
-    )
-  }
-
-  // unchanged rows are not written; without an account the whole lane is updated
-  async #updateLanes(
-    tx: Transaction,
-    lanes: readonly (Lane & { account_id?: string })[],
-    due: Sql,
-    state: Sql = unchanged,
-  ): Promise<void> {
-    for (const alike of Map.groupBy(lanes, ({ kind, account_id }) => `${kind} ${account_id}`).values()) {
-      const { kind, account_id } = alike[0]!
-      const ofAccount = account_id === undefined ? empty : sql` AND account_id = ${account_id}`
-      for (const some of batches(alike)) {
-        await tx.run(
-          sql`UPDATE delivery_lanes SET due_at = ${due}, sound = ${state} WHERE kind = ${kind}${ofAccount} AND closed = 0
-            AND lane IN (${join(some.map(({ lane }) => lane))}) AND (sound <> ${state} OR due_at IS DISTINCT FROM ${due})`,
-        )
-      }
-    }
-  }
-}
-
-const states: Record<Health, Sql> = { [1]: sql`1`, [0]: sql`0`, [-1]: sql`-1` }
-const unchanged = sql`sound`
-
-/** The earliest due time, but not before now: a lane that was just served comes after those that were due before. */
-function earliest(now: string): Sql {
-  return sql`(SELECT CASE WHEN min(d.due_at) < ${now} THEN ${now} ELSE min(d.due_at) END FROM deliveries_queue AS d
-    WHERE d.kind = delivery_lanes.kind AND d.lane = delivery_lanes.lane AND d.account_id = delivery_lanes.account_id
-    AND d.state = 'waiting')`
 }

@@ -9,6 +9,7 @@ import { type RetryHint, retryDelay } from './backoff.ts'
 import { type AttemptReport, type Courier, Deferred, type AttemptNotes, Refused } from './courier.ts'
 import type { StorageCounter } from './answer-storage.ts'
 import { repairSome } from './lane-repair.ts'
+import { recover } from './recovery.ts'
 import { ResultWriter } from './result-writer.ts'
 import { QueueMetrics } from './metrics.ts'
 import { type ClaimedDelivery, InFlight } from './in-flight.ts'
@@ -53,6 +54,8 @@ export class Queue {
   #again = false
   /** Something is due now, or will be when the next claim is made. */
   #due = false
+  /** Attempts may have been interrupted: their run has ended. */
+  #interrupted = false
   /** Runs a function outside of the transaction of the caller. */
   readonly #outsideTransaction = AsyncLocalStorage.snapshot()
   readonly #resultWriter: ResultWriter
@@ -60,7 +63,7 @@ export class Queue {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#store = new QueueStore(deps.plan)
+    this.#store = new QueueStore(deps.database.run, deps.plan)
     this.#metrics = new QueueMetrics({
       ...deps,
       kinds: () => this.#couriers.keys(),
@@ -82,7 +85,7 @@ export class Queue {
   /** A periodic wake-up in case a timer fails, and the removal of old deliveries. */
   get jobs(): CronJob[] {
     return [
-      { name: 'sweep-deliveries', schedule: '* * * * *', run: async () => this.wake() },
+      { name: 'sweep-deliveries', schedule: '* * * * *', everywhere: true, run: async () => this.wake() },
       { name: 'clear-deliveries', schedule: '23 * * * *', run: () => this.clear() },
     ]
   }
@@ -166,10 +169,17 @@ export class Queue {
   }
 
   async start(): Promise<void> {
-    const { database, log } = this.#deps
-    const recovered = await database.transaction((tx) => this.#store.recover(tx, this.#now()))
-    if (recovered > 0) log.info({ recovered }, 'interrupted deliveries are retried')
+    const { database } = this.#deps
+    await this.#recover()
     this.#state = 'open'
+    database.run.onLost(() => void this.#inFlight.abort())
+    const lookForInterrupted = (): void => {
+      this.#interrupted = true
+      this.wake()
+    }
+    database.run.onEnded(lookForInterrupted)
+    // attempts may be recorded of which this run was not told
+    database.onUnsure(lookForInterrupted)
     this.wake()
   }
 
@@ -224,6 +234,8 @@ export class Queue {
     try {
       while (this.#state === 'open') {
         this.#again = false
+        if (!database.run.alive) return
+        if (this.#interrupted) await this.#recover()
         if (!this.#due) {
           const next = await this.#store.nextDue(database, this.#inFlight)
           if (next === undefined) return
@@ -237,6 +249,19 @@ export class Queue {
       log.error({ err: error }, 'queue could not be read; retrying')
       this.#again = false
       this.#timer = setTimeout(() => this.wake(), 1000)
+    }
+  }
+
+  /** Makes interrupted attempts due again; none of those here is. */
+  async #recover(): Promise<void> {
+    const { database, log } = this.#deps
+    this.#interrupted = false
+    try {
+      const recovered = await database.transaction((tx) => recover(tx, database.run, this.#inFlight.claims, this.#now()))
+      if (recovered > 0) log.info({ recovered }, 'interrupted deliveries are retried')
+    } catch (error) {
+      this.#interrupted = true
+      throw error
     }
   }
 
@@ -259,12 +284,14 @@ export class Queue {
   }
 
   async #attempt(claim: ClaimedDelivery, signal: AbortSignal, notes: AttemptNotes): Promise<Omit<Result, keyof AttemptReport>> {
-    const { clock, random = Math.random, log } = this.#deps
+    const { clock, database, random = Math.random, log } = this.#deps
     const courier = this.#couriers.get(claim.kind)
     const begun = clock.now()
     const observe = this.#metrics.begin(claim)
     const slow = (): boolean => clock.now() - begun > (courier?.slowAfter ?? defaultSlowAfter)
     try {
+      // others may have taken it up since it was claimed
+      if (!database.run.alive) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
       if (!courier) throw new Error(`No courier for ${claim.kind}.`)
       const answer = await courier.deliver(claim.load, claim.attempt, signal, notes)
       return { outcome: 'done', answer, slow: slow() }
@@ -291,8 +318,7 @@ export class Queue {
 
   #writeResults(ends: readonly FinishedAttempt[]): Promise<void> {
     return this.#deps.database.transaction(async (tx) => {
-      await this.#store.record(tx, ends, this.#now())
-      for (const { claim, result } of ends) {
+      for (const { claim, result } of await this.#store.record(tx, ends, this.#now())) {
         const { outcome, answer } = result
         if (outcome !== 'interrupted')
           await this.#couriers.get(claim.kind)?.settle?.(tx, claim.load, outcome, answer, result.next)

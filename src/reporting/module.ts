@@ -68,7 +68,7 @@ export class ReportingModule implements Module {
     // jitter, so that not all boxes report in the same second
     const second = randomInt(60)
     this.jobs = [
-      { name: 'write-report-results', schedule: '* * * * *', run: () => this.#counts.write() },
+      { name: 'write-report-results', schedule: '* * * * *', everywhere: true, run: () => this.#counts.write() },
       { name: 'send-reports', schedule: `${second} */5 * * * *`, run: (signal) => reports.send(signal) },
       { name: 'clear-reports', schedule: '51 * * * *', run: (signal) => reports.clear(signal) },
     ]

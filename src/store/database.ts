@@ -47,6 +47,24 @@ export interface Recording {
   recorded: boolean
 }
 
+/** One run of a box, from when its database is opened until it is closed: what it has under way is its own until the run has ended. */
+export interface Run {
+  /** A new one after others have taken this run for ended. */
+  readonly id: string
+  /** True if other boxes may run on the same database. */
+  readonly shared: boolean
+  /** False while others may take this run for ended: nothing may be under way. */
+  readonly alive: boolean
+  /** The condition that the run in a column has ended; null is one that has. True on SQLite, where this run is the only one. */
+  ended(column: Sql): Sql
+  /** True if this run does what has this name, which one living run does for all boxes, until it has ended. Throws when the server does not answer. */
+  leads(name: string): Promise<boolean>
+  /** Adds a listener that is called when others may take this run for ended: what it has under way must stop. */
+  onLost(listener: () => void): void
+  /** Adds a listener that is called when other runs have ended, and when this one is alive again: it can take up what they had under way. */
+  onEnded(listener: () => void): void
+}
+
 /**
  * The interface of database engines. Reads outside a transaction see only committed data. Values are always parameters.
  *
@@ -57,6 +75,7 @@ export interface Recording {
  * `mail/search/stored-words.ts`, in `ops/backup/` and in `audit/verify.ts`.
  */
 export interface Database extends Reader {
+  readonly run: Run
   /**
    * Runs the work and resolves when its writes are synced to disk. Work that throws is rolled back.
    * Only database calls may be awaited inside `work`: many transactions share one commit. Work that does not settle is aborted after a timeout.
@@ -66,6 +85,13 @@ export interface Database extends Reader {
    * `storage_unavailable` when the server is away, `storage_unsure` when it did not answer a COMMIT.
    */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>
+  /**
+   * True if events get their position in the log when their transaction is committed, as others write at the same time: they are inserted with negative
+   * numbers. `transaction` resolves when they have their positions.
+   */
+  readonly placesEvents: boolean
+  /** Gives positions to all events that are committed, also by other boxes. Does nothing where they have them when they are inserted. */
+  placeEvents(): Promise<void>
   /** Runs the work; `mark` is written in the first of its transactions that commits, so that both are on disk or neither is. */
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
   /** Runs the work, and records it in the first of its transactions that wrote something and for which `record` returns true. */

@@ -1,9 +1,12 @@
-import { closeSync, constants, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
+import { closeSync, constants, existsSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { InUse } from '../core/fault.ts'
 
 const busy = 5
+
+/** The file of Linux with an id that is new each time the machine starts. */
+const bootId = '/proc/sys/kernel/random/boot_id'
 
 /**
  * Locks a data directory for one process. The lock is one of the operating system (on an empty SQLite file), so a killed process leaves none.
@@ -38,6 +41,13 @@ export class DirectoryLock {
     } finally {
       closeSync(handle)
     }
+  }
+
+  /** Names the directory among all that are locked until the machine is restarted; undefined where the system has no id for that. A copy has another name. */
+  get name(): string | undefined {
+    if (!existsSync(bootId)) return undefined
+    const { dev, ino } = statSync(this.#file, { bigint: true })
+    return `${readFileSync(bootId, 'utf8').trim()}:${dev}:${ino}`
   }
 
   release(): void {

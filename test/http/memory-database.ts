@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import type { Database, Sql, Transaction, Value } from '../../src/store/database.ts'
+import { OnlyRun } from '../../src/store/sqlite/only-run.ts'
 
 const schema = `CREATE TABLE IF NOT EXISTS idempotency_keys (
   holder TEXT NOT NULL,
@@ -36,6 +37,9 @@ export function openDatabase(file = ':memory:'): Database {
   let last: Promise<unknown> = Promise.resolve()
   return {
     ...reader,
+    run: new OnlyRun(),
+    placesEvents: false,
+    placeEvents: async () => undefined,
     size: async () => 0,
     transaction: <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
       const mark = marks.getStore()

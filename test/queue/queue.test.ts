@@ -474,7 +474,7 @@ test('what a former run had under way is tried again, under the same id', async 
 })
 
 test('what waits in a stopped account, to however many destinations, is not looked at for the others', async () => {
-  const store = new QueueStore()
+  const store = new QueueStore(database.run)
   for (const [kind, goesOn] of [
     ['mail', false],
     ['digest', true],

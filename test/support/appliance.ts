@@ -56,6 +56,9 @@ type Any = ReturnType<typeof JSON.parse>
 /** The URL of the server's databases where the tests are run on PostgreSQL. */
 const postgres = process.env['TEST_POSTGRES']
 
+/** True where boxes on PostgreSQL are opened as if others used the same database: events get their positions after their transactions. */
+const shared = process.env['TEST_SHARED'] === '1'
+
 export const bootstrapKey = 'test-key-with-every-scope-1234567890'
 
 /** Starts a box on loopback with an empty zone of DNS. Stopped and removed when the test ends. */
@@ -99,6 +102,7 @@ export async function openAppliance(
     examiner: { thread: warmThread },
     rsaPair: rsaPairs(),
     twice,
+    postgres: { shared },
     ...testing,
   }
   if (database) storeIsAt(settings.PILLARBOX_DATA_DIR, database.url)

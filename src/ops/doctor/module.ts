@@ -60,7 +60,7 @@ export function doctorModule(deps: Deps): Module {
     events: [doctorChanged],
     routes: routes(doctor),
     // jitter, so that not all boxes query the same lists in the same second
-    jobs: [{ name: 'doctor', schedule: `${randomInt(60)} */5 * * * *`, run: due }],
+    jobs: [{ name: 'doctor', schedule: `${randomInt(60)} */5 * * * *`, everywhere: true, run: due }],
     start: async () => {
       since = performance.now()
     },

@@ -29,7 +29,7 @@ export function metricsModule(deps: Deps): Module {
   return {
     name: 'figures',
     routes: [stats],
-    jobs: [{ name: 'note-figures', schedule: '* * * * *', run: () => minutes.noteLast() }],
+    jobs: [{ name: 'note-figures', schedule: '* * * * *', everywhere: true, run: () => minutes.noteLast() }],
     start: async () => {
       deaf = events.subscribe(() => minutes.happened())
     },

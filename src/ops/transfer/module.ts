@@ -28,7 +28,7 @@ export function transferModule(deps: Deps): Module {
   return {
     name: 'transfer',
     routes: routes(exports, imports),
-    jobs: [{ name: 'sweep-exports', schedule: '23 * * * *', run: () => exports.sweep() }],
+    jobs: [{ name: 'sweep-exports', schedule: '23 * * * *', everywhere: true, run: () => exports.sweep() }],
     start: async () => {
       await exports.sweep()
       await imports.sweep()

@@ -10,12 +10,14 @@ import { parameters } from '../parameters.ts'
 import { SlowReads } from '../slow-reads.ts'
 import { Availability } from './availability.ts'
 import { type Connections, openPool } from './connections.ts'
+import { EventOrder } from './event-order.ts'
 import { driverFault } from './failures.ts'
+import { Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
 import { SlowConnection } from './slow-connection.ts'
 import { statement } from './statements.ts'
 import type { PostgresTransaction } from './transaction.ts'
 import { describeTarget, type PostgresTarget } from './target.ts'
-import { Writer } from './writer.ts'
+import { type Committed, Writer } from './writer.ts'
 
 export interface PostgresOptions {
   /** Milliseconds without a statement after which work that does not settle is aborted: a bug that must not stop the whole box. */
@@ -23,11 +25,13 @@ export interface PostgresOptions {
   watch?: CommitWatch | undefined
   /** Runs the work of every transaction twice, and keeps the second run. */
   twice?: boolean | undefined
-  /**
-   * Transactions that run at once. More than one leaves gaps in the log of events, whose readers expect that a lower `seq` is committed earlier:
-   * for tests, until the log is placed after the commit (docs/decisions/0034-postgresql.md).
-   */
+  /** Transactions that run at once; with more than one, events get their positions after them. */
   writers?: number
+  /** Lets other boxes use the same database: for tests, until all of several boxes is right (docs/decisions/0036-runs-of-boxes.md). */
+  shared?: boolean | undefined
+  /** Names the locked data directory (`Heartbeat`). */
+  directory?: string | undefined
+  heartbeat?: HeartbeatTimes | undefined
 }
 
 /** Connections for short reads. */
@@ -39,6 +43,8 @@ const readTimeout = 30_000
 /** The engine on a server of PostgreSQL: each transaction is SERIALIZABLE with its own COMMIT, and runs again after a conflict. */
 export class PostgresDatabase implements Database {
   readonly engine = 'postgres'
+  readonly run: Heartbeat
+  readonly placesEvents: boolean
   readonly #log: Log
   readonly #availability: Availability
   readonly #readers: Connections
@@ -48,6 +54,7 @@ export class PostgresDatabase implements Database {
   readonly #marks = new Marks()
   readonly #inside = new AsyncLocalStorage<PostgresTransaction>()
   readonly #queue: WaitingTransaction[] = []
+  readonly #order: EventOrder
   readonly #unsure = new Set<() => void>()
   #whenDone: (() => void) | undefined
   #closing: Promise<void> | undefined
@@ -58,6 +65,10 @@ export class PostgresDatabase implements Database {
     const database = new PostgresDatabase(target, log, options)
     try {
       await database.#writers[0]!.connect()
+      await database.run.begin()
+      // what other boxes have left without a position
+      await database.#order.place()
+      if (!database.placesEvents) await database.#order.close()
       return database
     } catch (error) {
       await database.close()
@@ -68,19 +79,22 @@ export class PostgresDatabase implements Database {
   private constructor(
     target: PostgresTarget,
     log: Log,
-    { timeout = 10_000, watch, twice = false, writers = 1 }: PostgresOptions,
+    { timeout = 10_000, watch, twice = false, writers = 1, shared = false, directory, heartbeat }: PostgresOptions,
   ) {
     this.#log = log
+    this.run = new Heartbeat({ target, log, times: heartbeat, directory })
+    this.placesEvents = shared || writers > 1
+    this.#order = new EventOrder(target)
     this.#availability = new Availability(describeTarget(target), log)
     this.#readers = openPool(target, readers, { timeout: readTimeout, session: { default_transaction_read_only: 'on' } })
-    const options = { timeout, twice, watch, alone: writers === 1 }
+    const options = { timeout, twice, watch, alone: writers === 1 && !shared }
     this.#writers = Array.from({ length: writers }, () => new Writer(target, options, this.#inside))
     this.#free = [...this.#writers]
     this.#slowReads = new SlowReads(() => new SlowConnection(target))
   }
 
   async all<Row>(query: Sql): Promise<Row[]> {
-    const { writes: _writes, ...prepared } = statement(query)
+    const { writes: _writes, appends: _appends, ...prepared } = statement(query)
     if (this.#closed) throw stopping()
     try {
       const { rows } = await this.#readers.query(prepared)
@@ -120,6 +134,10 @@ export class PostgresDatabase implements Database {
     return this.#marks.recording(recording, work)
   }
 
+  placeEvents(): Promise<void> {
+    return this.placesEvents ? this.#order.place() : Promise.resolve()
+  }
+
   /** The server checks its own pages, if it was made with checksums; a client sees no damage before it reads it. */
   async damage(): Promise<null> {
     if (this.#closing) throw stopping()
@@ -152,6 +170,7 @@ export class PostgresDatabase implements Database {
     if (this.#queue.length > 0 || this.#free.length < this.#writers.length)
       await new Promise<void>((resolve) => (this.#whenDone = resolve))
     await Promise.all([this.#slowReads.stop(), ...this.#writers.map((writer) => writer.close())])
+    await Promise.all([this.#order.close(), this.run.end()])
     this.#closed = true
     await this.#readers.end()
   }
@@ -167,10 +186,9 @@ export class PostgresDatabase implements Database {
 
   async #run(writer: Writer, { work, resolve, reject }: WaitingTransaction): Promise<void> {
     try {
-      const { value, listeners } = await writer.commit(work)
+      const committed = await writer.commit(work)
       this.#availability.note()
-      resolve(value)
-      for (const listener of listeners) setImmediate(() => this.#notify(listener))
+      void this.#resolve(committed, resolve)
     } catch (error) {
       reject(this.#availability.note(error))
       if (error instanceof Fault && error.code === 'storage_unsure') void this.#afterUnsure()
@@ -178,6 +196,13 @@ export class PostgresDatabase implements Database {
     // a connection that was used is used before one that is not made yet
     this.#free.unshift(writer)
     this.#next()
+  }
+
+  /** Resolves a transaction when its events have their positions; others can run meanwhile. */
+  async #resolve({ value, listeners, appends }: Committed, resolve: WaitingTransaction['resolve']): Promise<void> {
+    if (appends && this.placesEvents) await this.#order.place()
+    resolve(value)
+    for (const listener of listeners) setImmediate(() => this.#notify(listener))
   }
 
   /** The connection that follows has the lock of the box: the former one has ended, and its COMMIT with it. */

@@ -15,16 +15,18 @@ interface Numbered {
   name: string
   text: string
   writes: boolean
+  /** True if it adds to the log of events. */
+  appends: boolean
 }
 
 /** The statements of this process, by their text for both engines. */
 const kept = lruMap<Numbered>(1000)
 
-export function statement(query: Sql): Statement & { writes: boolean } {
+export function statement(query: Sql): Statement & Pick<Numbered, 'writes' | 'appends'> {
   return statementOf(query.sql, parameters(query))
 }
 
-export function statementOf(text: string, values: readonly Value[]): Statement & { writes: boolean } {
+export function statementOf(text: string, values: readonly Value[]): Statement & Pick<Numbered, 'writes' | 'appends'> {
   let numbered = kept.get(text)
   if (!numbered) kept.set(text, (numbered = number(text)))
   return { ...numbered, values: values.map(parameter) }
@@ -42,5 +44,5 @@ function number(text: string): Numbered {
     return sign
   })
   const name = createHash('sha256').update(text).digest('base64url').slice(0, 24)
-  return { name, text: withNumbers, writes: !/^\s*SELECT\b/i.test(text) }
+  return { name, text: withNumbers, writes: !/^\s*SELECT\b/i.test(text), appends: /^\s*INSERT INTO events\b/.test(text) }
 }

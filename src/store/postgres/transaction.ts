@@ -13,6 +13,7 @@ export class PostgresTransaction implements Transaction {
   #running = 0
   #open = true
   #writes = 0
+  #appends = false
   #failure: { error: unknown } | undefined
 
   constructor(connection: Connection) {
@@ -25,6 +26,11 @@ export class PostgresTransaction implements Transaction {
 
   get writes(): number {
     return this.#writes
+  }
+
+  /** True if it added to the log of events. */
+  get appends(): boolean {
+    return this.#appends
   }
 
   /** The first error of a statement, after which the server takes no other, even when the work caught it. */
@@ -55,8 +61,9 @@ export class PostgresTransaction implements Transaction {
 
   async #step(query: Sql): Promise<{ rows: unknown[]; rowCount: number | null }> {
     this.#mustBeOpen()
-    const { writes, ...prepared } = statement(query)
+    const { writes, appends, ...prepared } = statement(query)
     if (writes) this.#writes += 1
+    if (appends) this.#appends = true
     return await this.#answered(prepared)
   }
 

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Transaction } from '../database.ts'
 import { stuck } from '../faults.ts'
@@ -26,9 +27,11 @@ export interface WriterOptions {
 }
 
 /** What a transaction returned, with its listeners. */
-interface Committed {
+export interface Committed {
   value: unknown
   listeners: readonly (() => void)[]
+  /** True if it added to the log of events. */
+  appends: boolean
 }
 
 type Work = (tx: Transaction) => Promise<unknown>
@@ -38,6 +41,7 @@ export class Writer {
   readonly #target: PostgresTarget
   readonly #options: WriterOptions
   readonly #inside: AsyncLocalStorage<PostgresTransaction>
+  readonly #name = randomUUID()
   #connection: Connection | undefined
 
   constructor(target: PostgresTarget, options: WriterOptions, inside: AsyncLocalStorage<PostgresTransaction>) {
@@ -63,7 +67,7 @@ export class Writer {
     }
   }
 
-  /** Makes the connection, with the lock of the box. */
+  /** Makes the connection, with the lock of the box, or of this writer. */
   async connect(): Promise<Connection> {
     if (this.#connection) return this.#connection
     const session = {
@@ -76,7 +80,7 @@ export class Writer {
     }
     const connection = await connect(this.#target, { timeout: statementTimeout, session })
     connection.on('end', () => this.#forget(connection))
-    if (this.#options.alone && !(await locked(connection))) {
+    if (!(await locked(connection, this.#options.alone ? undefined : this.#name))) {
       await connection.end()
       throw new Held(this.#target)
     }
@@ -106,7 +110,7 @@ export class Writer {
     }
     tx.end()
     await this.#finish(connection, tx, began)
-    return { value, listeners: tx.listeners }
+    return { value, listeners: tx.listeners, appends: tx.appends }
   }
 
   async #begin(connection: Connection): Promise<PostgresTransaction> {

@@ -13,6 +13,7 @@ import { nested, stopping } from '../faults.ts'
 import { Marks, type WaitingTransaction } from '../marks.ts'
 import { asFault, isSyncFailure } from './failures.ts'
 import { damageIn } from '../migrate.ts'
+import { OnlyRun } from './only-run.ts'
 import { SqliteThread } from './thread.ts'
 import { DurableReader } from './reader.ts'
 import { parameters } from '../parameters.ts'
@@ -57,6 +58,8 @@ const frameHeader = 24
  */
 export class SqliteDatabase implements Database {
   readonly engine = 'sqlite'
+  readonly run = new OnlyRun()
+  readonly placesEvents = false
   readonly #file: string
   readonly #writer: GroupWriter
   readonly #reader: DurableReader
@@ -149,6 +152,8 @@ export class SqliteDatabase implements Database {
       this.#pumping ??= this.#marks.outside(() => this.#pump())
     })
   }
+
+  async placeEvents(): Promise<void> {}
 
   /** Never: the disk answers. */
   onUnsure(): void {}

@@ -8,12 +8,17 @@ export interface CuttingProxy {
   cutAt(bytes: string, when: 'before' | 'after'): void
   /** Resolves when that connection was cut. */
   cut(): Promise<void>
+  /** Lets nothing through, as a network that is down: connections stay, and nobody is told. */
+  block(): void
+  /** Ends the connections that were blocked; new ones reach the server. */
+  unblock(): void
   close(): Promise<void>
 }
 
 export async function cuttingProxy(port: number): Promise<CuttingProxy> {
   let wanted: { bytes: string; when: 'before' | 'after'; done: () => void } | undefined
   let cut = Promise.resolve()
+  let blocked = false
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
     const upstream = connect(port, '127.0.0.1')
@@ -27,8 +32,9 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
       })
     }
     let mute = false
-    upstream.on('data', (bytes) => mute || client.write(bytes))
+    upstream.on('data', (bytes) => mute || blocked || client.write(bytes))
     client.on('data', (bytes) => {
+      if (blocked) return
       const { bytes: text, when, done } = wanted ?? {}
       if (text === undefined || !bytes.includes(text)) {
         upstream.write(bytes)
@@ -52,6 +58,11 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
       cut = new Promise((done) => (wanted = { bytes, when, done }))
     },
     cut: () => cut,
+    block: () => void (blocked = true),
+    unblock() {
+      for (const socket of sockets) socket.destroy()
+      blocked = false
+    },
     async close() {
       for (const socket of sockets) socket.destroy()
       server.close()

@@ -1,10 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
 import { Fault } from '../../../src/core/fault.ts'
 import { sql } from '../../../src/store/database.ts'
-import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
+import { knownPostgresVersion, preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import { folder } from '../../support/folder.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
@@ -223,7 +223,8 @@ test('one box at a time', async () => {
 test('what another box has open is not migrated', async () => {
   await opened(target)
   const newer = folder()
-  mkdirSync(join(newer, 'migrations'))
-  writeFileSync(join(newer, 'migrations/0061_more.sql'), 'CREATE TABLE more (id bigint)')
+  cpSync(new URL('../../../src/store/postgres/migrations', import.meta.url), join(newer, 'migrations'), { recursive: true })
+  const next = String(knownPostgresVersion() + 1).padStart(4, '0')
+  writeFileSync(join(newer, `migrations/${next}_more.sql`), 'CREATE TABLE more (id bigint)')
   await expect(preparePostgres(target, true, `${newer}/`)).rejects.toThrow(/Another Pillarbox has .+ open/)
 })

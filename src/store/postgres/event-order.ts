@@ -1,0 +1,72 @@
+import { type Connection, connect } from './connections.ts'
+import type { PostgresTarget } from './target.ts'
+
+/** Milliseconds without an answer after which the connection is given up. */
+const timeout = 10_000
+
+/**
+ * Gives the next positions to the events that are committed, in the order in which they were inserted. Those that are committed later get later ones: under the
+ * lock, each statement sees all that was committed before it, and who hides an event holds its row.
+ */
+const placing = `BEGIN;
+  SELECT 1 FROM box FOR NO KEY UPDATE;
+  SELECT 1 FROM events WHERE seq < 0 FOR UPDATE;
+  WITH placed AS (UPDATE events SET seq = (SELECT coalesce(max(seq), 0) FROM events WHERE seq > 0) + unplaced.place
+      FROM (SELECT seq AS number, row_number() OVER (ORDER BY seq DESC) AS place FROM events WHERE seq < 0) AS unplaced
+      WHERE events.seq = unplaced.number RETURNING unplaced.number, events.seq)
+    UPDATE hidden_events SET seq = placed.seq FROM placed WHERE hidden_events.seq = placed.number;
+  COMMIT`
+
+/** Gives events their positions in the log when several transactions write at once, on any box: each does it for all. */
+export class EventOrder {
+  readonly #target: PostgresTarget
+  #connection: Connection | undefined
+  #running: Promise<void> = Promise.resolve()
+  /** A run that has not begun. */
+  #next: Promise<void> | undefined
+
+  constructor(target: PostgresTarget) {
+    this.#target = target
+  }
+
+  /** Resolves when all events that are committed now have their positions, or the server did not answer: the next call, by any box, gives them. */
+  place(): Promise<void> {
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined
+      this.#running = this.#place().catch(() => this.#drop())
+      return this.#running
+    })
+    return this.#next
+  }
+
+  async close(): Promise<void> {
+    await this.#next
+    await this.#running
+    await this.#connection?.end().catch(() => {})
+  }
+
+  async #place(): Promise<void> {
+    const connection = this.#connection ?? (await this.#connect())
+    await connection.query(placing)
+  }
+
+  async #connect(): Promise<Connection> {
+    // each statement sees what was committed before it
+    const session = {
+      default_transaction_isolation: String.raw`read\ committed`,
+      idle_in_transaction_session_timeout: String(timeout),
+    }
+    const connection = await connect(this.#target, { timeout, session })
+    connection.on('end', () => {
+      if (this.#connection === connection) this.#connection = undefined
+    })
+    return (this.#connection = connection)
+  }
+
+  /** Ends the connection, on which a transaction may have failed. */
+  #drop(): void {
+    const connection = this.#connection
+    this.#connection = undefined
+    void connection?.end().catch(() => {})
+  }
+}

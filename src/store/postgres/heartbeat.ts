@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto'
+import type { Log } from '../../core/log.ts'
+import { type Run, type Sql, sql } from '../database.ts'
+import { type Connection, connect } from './connections.ts'
+import { describeTarget, type PostgresTarget } from './target.ts'
+
+/** In milliseconds: from one beat to the next, until a run that cannot beat stops what it has under way, and until others take it for ended. */
+export interface HeartbeatTimes {
+  beat: number
+  lost: number
+  ended: number
+}
+
+const defaultTimes: HeartbeatTimes = { beat: 5000, lost: 20_000, ended: 30_000 }
+
+/** The time of the server, in milliseconds since the epoch. */
+const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
+
+/** Takes a lease that nobody has, or whose run has ended. */
+const take = `INSERT INTO leases (name, run_id) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET run_id = excluded.run_id
+  WHERE leases.run_id = excluded.run_id OR leases.run_id NOT IN (SELECT run_id FROM boxes)`
+
+interface Deps {
+  target: PostgresTarget
+  log: Log
+  times?: HeartbeatTimes | undefined
+  /** Names the locked data directory, as long as the machine is not restarted: no other run of it is alive. */
+  directory?: string | undefined
+}
+
+/**
+ * The run of a box among those on the same database. It beats in the table `boxes`, by the clock of the server and on a connection of its own, which waits
+ * for no transaction. Its row is removed when it ends, or by the others when it has not beaten for a while: before that it stops by its own clock.
+ */
+export class Heartbeat implements Run {
+  readonly shared = true
+  readonly #deps: Deps
+  readonly #times: HeartbeatTimes
+  readonly #lost = new Set<() => void>()
+  readonly #ended = new Set<() => void>()
+  #id: string = randomUUID()
+  #connection: Connection | undefined
+  /** The names of what this run does for all. */
+  readonly #leases = new Set<string>()
+  /** The other runs at the last beat. */
+  #others: ReadonlySet<string> = new Set()
+  /** When the last beat with an answer was sent, in milliseconds. */
+  #sent = -Infinity
+  #isLost = false
+  #closed = false
+  #beating: Promise<void> = Promise.resolve()
+  #asked: Promise<void> = Promise.resolve()
+  #nextBeat: NodeJS.Timeout | undefined
+  #deadline: NodeJS.Timeout | undefined
+
+  constructor(deps: Deps) {
+    this.#deps = deps
+    this.#times = deps.times ?? defaultTimes
+  }
+
+  get id(): string {
+    return this.#id
+  }
+
+  get alive(): boolean {
+    return !this.#isLost && performance.now() - this.#sent < this.#times.lost
+  }
+
+  ended(column: Sql): Sql {
+    return sql`(${column} IS NULL OR ${column} NOT IN (SELECT run_id FROM boxes))`
+  }
+
+  async leads(name: string): Promise<boolean> {
+    const connection = this.#connection
+    if (!this.alive || !connection) return false
+    if (this.#leases.has(name)) return true
+    const id = this.#id
+    const { rowCount } = await this.#ask(connection, take, [name, id])
+    if (rowCount !== 1 || id !== this.#id) return false
+    this.#leases.add(name)
+    return this.alive
+  }
+
+  onLost(listener: () => void): void {
+    this.#lost.add(listener)
+  }
+
+  onEnded(listener: () => void): void {
+    this.#ended.add(listener)
+  }
+
+  /** Registers the run; earlier ones of the same directory have ended. */
+  async begin(): Promise<void> {
+    const sent = performance.now()
+    const connection = await this.#connect()
+    const { directory } = this.#deps
+    if (directory !== undefined) await this.#ask(connection, 'DELETE FROM boxes WHERE directory = $1', [directory])
+    await this.#register(connection)
+    this.#others = await this.#readOthers(connection)
+    this.#answered(sent)
+    this.#plan()
+  }
+
+  /** Ends the run: others may take up what it had under way. */
+  async end(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#nextBeat)
+    clearTimeout(this.#deadline)
+    await this.#beating
+    const connection = this.#connection
+    if (!connection) return
+    await this.#ask(connection, 'DELETE FROM boxes WHERE run_id = $1', [this.#id]).catch(() => {})
+    await connection.end().catch(() => {})
+  }
+
+  #plan(): void {
+    if (this.#closed) return
+    this.#nextBeat = setTimeout(() => {
+      this.#beating = this.#beat()
+        // the store logs that the server is away
+        .catch(() => this.#drop())
+        .finally(() => this.#plan())
+    }, this.#times.beat)
+  }
+
+  async #beat(): Promise<void> {
+    const sent = performance.now()
+    const connection = this.#connection ?? (await this.#connect())
+    const { rowCount } = await this.#ask(connection, `UPDATE boxes SET seen_at = ${now} WHERE run_id = $1`, [this.#id])
+    if (rowCount === 0) {
+      this.#lose('other boxes have taken this one for ended')
+      this.#id = randomUUID()
+      this.#leases.clear()
+      await this.#register(connection)
+    }
+    await this.#ask(connection, `DELETE FROM boxes WHERE seen_at < ${now} - $1::bigint`, [this.#times.ended])
+    const others = await this.#readOthers(connection)
+    const gone = [...this.#others].filter((id) => !others.has(id))
+    this.#others = others
+    const wasLost = this.#isLost
+    this.#answered(sent)
+    if (wasLost) this.#deps.log.warn('deliveries and jobs begin again')
+    if (gone.length > 0) this.#deps.log.info({ boxes: gone.length }, 'another box has ended')
+    if (wasLost || gone.length > 0) this.#call(this.#ended)
+  }
+
+  async #register(connection: Connection): Promise<void> {
+    const { directory } = this.#deps
+    await this.#ask(connection, `INSERT INTO boxes (run_id, directory, seen_at) VALUES ($1, $2, ${now})`, [
+      this.#id,
+      directory ?? null,
+    ])
+  }
+
+  async #readOthers(connection: Connection): Promise<Set<string>> {
+    const { rows } = await this.#ask(connection, 'SELECT run_id FROM boxes WHERE run_id <> $1', [this.#id])
+    return new Set((rows as { run_id: string }[]).map(({ run_id }) => run_id))
+  }
+
+  /** Notes that others see the run at least until `sent` and the time after which they take it for ended. */
+  #answered(sent: number): void {
+    this.#sent = sent
+    this.#isLost = false
+    clearTimeout(this.#deadline)
+    if (this.#closed) return
+    const left = sent + this.#times.lost - performance.now()
+    this.#deadline = setTimeout(() => this.#lose('the database server does not answer'), left)
+  }
+
+  #lose(why: string): void {
+    if (this.#isLost) return
+    this.#isLost = true
+    const database = describeTarget(this.#deps.target)
+    this.#deps.log.error({ database, why }, 'deliveries and jobs under way are stopped: another box may begin them again')
+    this.#call(this.#lost)
+  }
+
+  #call(listeners: ReadonlySet<() => void>): void {
+    for (const listener of listeners) {
+      try {
+        listener()
+      } catch (error) {
+        this.#deps.log.error({ err: error }, 'listener failed after a heartbeat')
+      }
+    }
+  }
+
+  /** Runs a statement after those before it: a lease may be asked for during a beat. */
+  #ask(connection: Connection, text: string, values: unknown[]): Promise<{ rows: unknown[]; rowCount: number | null }> {
+    const answer = this.#asked.then(() => connection.query(text, values))
+    this.#asked = answer.then(ignore, ignore)
+    return answer
+  }
+
+  async #connect(): Promise<Connection> {
+    // each beat is a transaction that conflicts with no other
+    const session = { default_transaction_isolation: String.raw`read\ committed` }
+    const connection = await connect(this.#deps.target, { timeout: this.#times.lost / 2, session })
+    connection.on('end', () => {
+      if (this.#connection === connection) this.#connection = undefined
+    })
+    return (this.#connection = connection)
+  }
+
+  #drop(): void {
+    const connection = this.#connection
+    this.#connection = undefined
+    void connection?.end().catch(() => {})
+  }
+}
+
+function ignore(): void {}

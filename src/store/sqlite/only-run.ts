@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto'
+import { type Run, type Sql, sql } from '../database.ts'
+
+/** The run of the only box on a database: its data directory is locked, so that every other run has ended. */
+export class OnlyRun implements Run {
+  readonly id = randomUUID()
+  readonly shared = false
+  readonly alive = true
+
+  ended(): Sql {
+    return sql`1 = 1`
+  }
+
+  async leads(): Promise<boolean> {
+    return true
+  }
+
+  /** Never: nobody else looks. */
+  onLost(): void {}
+
+  /** Never: there is no other. */
+  onEnded(): void {}
+}
