@@ -44,6 +44,7 @@ async function run(): Promise<void> {
     const missing = trial.missing?.()
     if (missing !== undefined) {
       process.stderr.write(`${trial.name} is skipped: ${missing}\n`)
+      process.exitCode = 1
       continue
     }
     const time = end === undefined ? undefined : (end - performance.now()) / (chosen.length - index)
