@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -24,7 +24,8 @@ export const upgrades: Trial = {
     'knows: identities, mail in and out, threads, text messages, one-time passwords, cards, logins, domains, keys, webhooks, agents, tokens, reports, people ' +
     'with second factors and sessions, policies and holds, exports and backups. It is stopped or killed, and the box of now opens its data, in some cases ' +
     'killed while it does. It answers every list and every object as the former did but for what was added since, secrets, sessions, tokens and idempotency ' +
-    'keys work on, every identity is exported, a backup verifies, and the box logs no error.',
+    'keys work on, every identity is exported, a backup verifies, and the box logs no error. The copy from before the upgrade, put back, is served by the ' +
+    'former box as before.',
   goal: { tries: 100, unit: 'upgrades', faults: 'each opens, serves, exports, with the same answers' },
   short: 0,
   broken: {
@@ -41,10 +42,10 @@ export const upgrades: Trial = {
       replace: "UPDATE cards SET secret_slot = (SELECT max(slot) FROM card_secrets) WHERE status <> 'cancelled';",
     },
     'fewer-rows': {
-      what: 'a migration takes over the people of one account alone',
+      what: 'a migration leaves out the people who have a second factor',
       file: 'src/store/migrations/0054_people.sql',
       find: 'FROM logins ORDER BY account_id;',
-      replace: 'FROM logins WHERE account_id = (SELECT min(account_id) FROM accounts) ORDER BY account_id;',
+      replace: 'FROM logins WHERE second_factor IS NULL ORDER BY account_id;',
     },
   },
   missing: noHistory,
@@ -136,11 +137,29 @@ class Upgrades {
       ]
       const status = await box.process.end('SIGTERM')
       if (status !== 0) faults.push(`the box ended with ${status}`)
-      return [...faults, ...faultsOfFile(join(home, 'data', 'pillarbox.db'))]
+      faults.push(...faultsOfFile(join(home, 'data', 'pillarbox.db')))
+      return [...faults, ...(await faultsOfReturn(former, { home, env, before }))]
     } finally {
       await box.process.end('SIGKILL')
     }
   }
+}
+
+/** Puts the copy from before the upgrade in the place of the database: the former box goes on with it. */
+async function faultsOfReturn(
+  former: World,
+  { home, env, before }: { home: string; env: Record<string, string>; before: Answers },
+): Promise<string[]> {
+  const file = join(home, 'data', 'pillarbox.db')
+  const copy = readdirSync(join(home, 'data')).find((name) => name.startsWith('pillarbox.db.before-'))
+  if (copy === undefined) return ['there is no copy from before the upgrade']
+  for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true })
+  renameSync(join(home, 'data', copy), file)
+  const started = iso(Date.now())
+  const box = await former.start(home, env)
+  const faults = differences(before, await readAnswers(box), started)
+  await box.process.end('SIGTERM')
+  return faults.map((fault) => `back on the former program: ${fault}`)
 }
 
 /** What a box answers once it has done all that it was asked for. */
