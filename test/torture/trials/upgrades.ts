@@ -27,6 +27,7 @@ export const upgrades: Trial = {
     'keys work on, every identity is exported, a backup verifies, and the box logs no error. The copy from before the upgrade, put back, is served by the ' +
     'former box as before.',
   goal: { tries: 100, unit: 'upgrades', faults: 'each opens, serves, exports, with the same answers' },
+  // that of one form, without history, is test/ops/backup/fixture.test.ts
   short: 0,
   broken: {
     'lost-column': {
