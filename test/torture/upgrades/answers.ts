@@ -153,7 +153,9 @@ function lostOf(was: unknown[], is: unknown[], { at, started }: Place): string[]
     return was.length === is.length || isNew(is, started) ? [] : [`${at} had ${was.length} items, and has ${is.length}`]
   const ids = was.map(idOf)
   const still = is.map(idOf).filter((id) => ids.includes(id))
-  const besides = is.filter((item) => !ids.includes(idOf(item)))
+  // the log of reads is written some time after them, also while a box stops
+  const last = Math.max(...was.map(seqOf))
+  const besides = is.filter((item) => !ids.includes(idOf(item)) && !(seqOf(item) > last))
   return [
     ...(still.join(' ') === ids.join(' ') ? [] : [`${at} had ${ids.join(' ')}, and of these has ${still.join(' ')}`]),
     ...(isNew(besides, started) ? [] : [`${at} has besides ${textOf(besides)}`]),
@@ -165,6 +167,10 @@ function isNew(items: unknown[], started: string): boolean {
     const time = isObject(item) ? (item['created_at'] ?? item['at']) : undefined
     return typeof time === 'string' && time >= started
   })
+}
+
+function seqOf(item: unknown): number {
+  return isObject(item) ? Number(item['seq']) : NaN
 }
 
 function idOf(item: unknown): unknown {
