@@ -11,6 +11,7 @@ const usage = `Usage: npm run torture -- [options]
   --seed N        the seed of all cases (default: another each time)
   --count N       tries of each trial (default: its goal)
   --hours H       hours for all trials together; each is given its share of what is left
+  --from CASE     the first case of one trial (default: 0)
   --only CASE     one case of one trial, as a fault was reported for it
   --broken NAME   a build with a deliberate fault, or all of them: the trial must find it
   --page          only write docs/reliability.md anew
@@ -22,6 +23,7 @@ const { values: options } = parseArgs({
     seed: { type: 'string' },
     count: { type: 'string' },
     hours: { type: 'string' },
+    from: { type: 'string' },
     only: { type: 'string' },
     broken: { type: 'string' },
     page: { type: 'boolean', default: false },
@@ -44,6 +46,7 @@ async function run(): Promise<void> {
     const missing = trial.missing?.()
     if (missing !== undefined) {
       process.stderr.write(`${trial.name} is skipped: ${missing}\n`)
+      process.exitCode = 1
       continue
     }
     const time = end === undefined ? undefined : (end - performance.now()) / (chosen.length - index)
@@ -67,7 +70,7 @@ async function one(
           : undefined
   const result = await runTrial(trial, {
     seed,
-    from: only ?? 0,
+    from: only ?? (options.from === undefined ? 0 : numberOf('from', options.from)),
     progress: (line) => void process.stderr.write(`${line}\n`),
     ...(tries === undefined ? {} : { tries }),
     ...(time === undefined ? {} : { time }),
@@ -91,7 +94,8 @@ function chooseTrials(): Trial[] {
   const names = options.trial?.split(',')
   const unknown = names?.filter((name) => !trials.some((trial) => trial.name === name)) ?? []
   if (unknown.length > 0) fail(`There is no trial ${unknown.join(', ')}.\n\n${usage}`)
-  if (options.only !== undefined && names?.length !== 1) fail('--only needs one --trial and its --seed.\n')
+  if ((options.only ?? options.from) !== undefined && names?.length !== 1)
+    fail('--only and --from need one --trial and its --seed.\n')
   return trials.filter(({ name }) => names === undefined || names.includes(name))
 }
 

@@ -35,7 +35,7 @@ export interface Trial {
   /** What is done to the box, and what must hold. */
   about: string
   goal: { tries: number; unit: string; faults: string }
-  /** Tries of the short form, which the tests run. */
+  /** Tries of the short form, which the tests run; 0: it takes too long for them. */
   short: number
   broken: Record<string, BrokenBuild>
   /** Why the trial cannot run on this machine; undefined where it can. */

@@ -1,10 +1,10 @@
-import { createHmac } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Load, Write } from './load.ts'
 import { atOnce } from './at-once.ts'
+import { codeAt } from './code.ts'
 import { type Answered, lastLines, type RunningBox, type World } from './world.ts'
 
 /** What a box is compared with. */
@@ -188,18 +188,6 @@ class Oracle {
         this.faults.push(`event ${id} was told ${told.length} times with ${this.#expected.starts} starts`)
     }
   }
-}
-
-/** The code of six digits for a secret in base32 at a time in seconds (RFC 6238). */
-function codeAt(secret: string, seconds: number): string {
-  const bits = Array.from(secret.replaceAll('=', ''))
-    .map((letter) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(letter).toString(2).padStart(5, '0'))
-    .join('')
-  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => parseInt(byte, 2)))
-  const counter = Buffer.alloc(8)
-  counter.writeBigUInt64BE(BigInt(Math.floor(seconds / 30)))
-  const mac = createHmac('sha1', key).update(counter).digest()
-  return String((mac.readUInt32BE(mac[19]! & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
 /** The files of a data directory whose box was stopped. */

@@ -123,6 +123,11 @@ export class World {
     return new World(this.#directory, this.#program, this.peers, furnished)
   }
 
+  /** The same world, whose boxes are of another build. */
+  of(program: string): World {
+    return new World(this.#directory, program, this.peers, this.furnished)
+  }
+
   /** A directory of this name with a box that was set up and stopped. */
   home(name: string): string {
     const home = join(this.#directory, name)

@@ -22,6 +22,8 @@ export interface Client {
   send(delivery: Delivery): Promise<unknown>
   /** What it sends after the message. */
   adds?: (text: string) => string
+  /** It writes the header itself. */
+  keepsBody?: true
 }
 
 const smtplib = `
@@ -29,6 +31,15 @@ import smtplib, sys
 host, port, sender, recipient = sys.argv[1:]
 with smtplib.SMTP(host, int(port), 'client.test', timeout=60) as server:
     server.sendmail(sender, [recipient], sys.stdin.buffer.read(), ['BODY=8BITMIME'])`
+
+/** The header of a message for `git send-email`, which takes recipients from it, and needs a subject. */
+const patch = [
+  'From: a@client.test',
+  'Subject: [PATCH] Gr\xc3\xbc\xc3\x9fe',
+  'MIME-Version: 1.0',
+  'Content-Type: text/plain; charset=UTF-8',
+  'Content-Transfer-Encoding: 8bit',
+].join('\r\n')
 
 export const clients: Client[] = [
   {
@@ -122,7 +133,40 @@ export const clients: Client[] = [
         `inet:${host}:${port}`,
       ]),
   },
+  {
+    name: 'git send-email',
+    program: '/usr/lib/git-core/git-send-email',
+    install: 'git-email',
+    keepsBody: true,
+    send: ({ host, port, from, to, directory, text }) =>
+      succeed(
+        '/usr/bin/git',
+        [
+          'send-email',
+          '--quiet',
+          '--no-validate',
+          '--confirm=never',
+          '--suppress-cc=all',
+          '--no-thread',
+          '--8bit-encoding=UTF-8',
+          '--transfer-encoding=8bit',
+          '--smtp-domain=client.test',
+          `--smtp-server=${host}`,
+          `--smtp-server-port=${port}`,
+          `--envelope-sender=${from}`,
+          `--from=${from}`,
+          `--to=${to}`,
+          file({ text: patch + text.slice(text.indexOf('\r\n\r\n')), directory }, 'lines'),
+        ],
+        { cwd: directory, env: committer(directory, from) },
+      ),
+  },
 ]
+
+function committer(directory: string, email: string): Record<string, string> {
+  const person = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: email }
+  return { ...person, HOME: directory, GIT_CONFIG_NOSYSTEM: '1' }
+}
 
 /** Why the first missing one is not there. */
 export function missingClient(): string | undefined {

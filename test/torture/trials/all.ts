@@ -11,6 +11,7 @@ import { powerCuts } from './power-cuts.ts'
 import { rights } from './rights.ts'
 import { smtp } from './smtp.ts'
 import { soak } from './soak.ts'
+import { upgrades } from './upgrades.ts'
 import { verdicts } from './verdicts.ts'
 
 /** In the order in which they run. */
@@ -23,6 +24,7 @@ export const trials: Trial[] = [
   smtp,
   http,
   rights,
+  upgrades,
   peers,
   budgets,
   clocks,

@@ -38,7 +38,11 @@ export const budgets: Trial = {
         const random = randomFrom(caseSeed(seed, number))
         world.peers.begin(() => 0)
         const left = 1 + random(40)
-        const box = await world.start(home, { PILLARBOX_LIMITS__EMAILS_SENT: String(sent + left) })
+        const box = await world.start(home, {
+          PILLARBOX_LIMITS__EMAILS_SENT: String(sent + left),
+          PILLARBOX_OUTBOUND__RATE_PER_IDENTITY: '0',
+          PILLARBOX_OUTBOUND__RATE_PER_DOMAIN: '0',
+        })
         try {
           const faults = [...(await faultsOfReveals(box, world, random)), ...(await faultsOfPlan(box, world, left))]
           sent += left

@@ -92,7 +92,7 @@ async function compareChain({ tried, verdict, opinion, arbitrate }: Judged, foun
 
 function comparePolicy({ verdict, opinion, tried }: Judged, found: Comparison): void {
   const { dmarc } = verdict.authentication
-  const { walk, author, result, reason: read } = opinion.dmarc
+  const { walk, below, author, result, reason: read } = opinion.dmarc
   const text = `DMARC of ${dmarc.domain}: ${shown(dmarc)}, of ${author}: by the walk ${walk}, by authheaders ${result}`
   if (dmarc.result === 'pass' && author === null && isAfterPhrase(tried.raw, dmarc.domain))
     found.differences.push(policyDifferences.phrase)
@@ -104,7 +104,7 @@ function comparePolicy({ verdict, opinion, tried }: Judged, found: Comparison): 
     found.differences.push(policyDifferences.author)
   else if (dmarc.result !== 'pass' && (walk === 'temperror' || dmarc.result === 'temperror'))
     found.differences.push(policyDifferences.failure)
-  else if (dmarc.result === 'fail' && walk === 'pass' && (result !== 'pass' || read !== author))
+  else if (dmarc.result === 'fail' && walk === 'pass' && (below === 'fail' || result !== 'pass' || read !== author))
     found.differences.push(policyDifferences.suffix)
   else if (dmarc.result === 'none' && Object.entries(tried.zone).some(isWithoutValue))
     found.differences.push(policyDifferences.syntax)

@@ -238,6 +238,12 @@ export const looserChain: Looser[] = [
     },
   },
   {
+    name: 'arc-line',
+    rfc: 'RFC 5322 2.2',
+    why: 'a line that is no field does not end the header, and the chain counts for acceptance alone; dkimpy reads no such header, and Mail::DKIM takes the rest for the body',
+    holds: ({ message }) => /^(?![ \t])[^:\r\n]+\r\n/m.test(message.slice(0, message.indexOf('\r\n\r\n') + 2)),
+  },
+  {
     name: 'arc-older',
     rfc: 'RFC 8617 5.2',
     why: 'of the message signatures only the newest is verified, and tags that a seal does not have are ignored; others check those too',

@@ -174,8 +174,12 @@ def is_usable(record):
     return valid or any(':' in uri for uri in record.get('rua', '').split(','))
 
 
-def by_tree_walk(author, spf_domain, signers):
-    """DMARC by RFC 9989, of which Debian has no implementation."""
+def is_suffix(domain):
+    return publicsuffix2.get_tld(domain) == domain
+
+
+def by_tree_walk(author, spf_domain, signers, under_suffixes):
+    """DMARC by RFC 9989, of which Debian has no implementation; with or without domains aligned that have a public suffix in common alone."""
     record = policy_at(author)
     if record is None:
         name = organization(author)
@@ -187,7 +191,10 @@ def by_tree_walk(author, spf_domain, signers):
     if record is None or not is_usable(record):
         return 'none'
     def is_aligned(domain, mode):
-        return domain == author or (mode != 's' and organization(domain) == organization(author))
+        if domain == author:
+            return True
+        common = organization(author)
+        return mode != 's' and organization(domain) == common and (under_suffixes or not is_suffix(common))
     result = 'fail'
     pairs = [(spf_domain, record.get('aspf'))] if spf_domain else []
     for domain, mode in pairs + [(domain, record.get('adkim')) for domain in signers]:
@@ -236,10 +243,11 @@ def judged(case):
     # DMARC is compared for what the box found of SPF and DKIM, which are compared themselves
     spf_domain, signers = case['sender'], case['signers']
     result, author = by_authheaders(raw, spf_domain, signers)
-    answer['dmarc'] = {'result': result, 'reason': str(author), 'walk': 'none', 'author': author_of(raw)}
+    answer['dmarc'] = {'result': result, 'reason': str(author), 'walk': 'none', 'below': 'none', 'author': author_of(raw)}
     try:
         if answer['dmarc']['author']:
-            answer['dmarc']['walk'] = by_tree_walk(answer['dmarc']['author'], spf_domain, signers)
+            for name, under_suffixes in (('below', False), ('walk', True)):
+                answer['dmarc'][name] = by_tree_walk(answer['dmarc']['author'], spf_domain, signers, under_suffixes)
     except Troubled:
         answer['dmarc']['walk'] = 'temperror'
     return answer

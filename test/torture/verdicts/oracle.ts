@@ -23,8 +23,11 @@ export interface Opinion {
   /** Why dkimpy could not read the header. */
   dkim_error: string | null
   arc: Judgement
-  /** By authheaders (RFC 7489), by the tree walk of RFC 9989, and the author's domain as Python reads it. */
-  dmarc: Judgement & { walk: string; author: string | null }
+  /**
+   * By authheaders (RFC 7489), by the tree walk of RFC 9989, by that where domains that have a public suffix in common alone are not aligned, and the
+   * author's domain as Python reads it.
+   */
+  dmarc: Judgement & { walk: string; below: string; author: string | null }
 }
 
 /** What Mail::DKIM says where dkimpy and the box differ; a signature is known by its `b=`. */
