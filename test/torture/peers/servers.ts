@@ -210,6 +210,7 @@ spool_directory = ${directory}/spool
 disable_ipv6 = true
 log_file_path = ${directory}/spool/%slog
 keep_environment =
+smtp_accept_queue_per_connection = 0
 domainlist local_domains = ${domain}
 local_interfaces = ${host}
 daemon_smtp_ports = ${port}
