@@ -3,7 +3,6 @@ import { createReadStream } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { type Clock, iso } from '../../core/clock.ts'
 import { release, relieve } from '../../core/memory.ts'
-import { FairTurns } from '../../core/work/fair-turns.ts'
 import { isLarge } from '../../core/work/long-work.ts'
 import { Turns } from '../../core/work/paced-work.ts'
 import { type Caller, may, type Scope } from '../../core/scopes.ts'
@@ -22,9 +21,6 @@ const mailScopes: Scope[] = ['messages:read', 'emails:read']
 const smsScopes: Scope[] = ['messages:read', 'sms:read']
 
 const batch = 50
-
-/** Of all exports, one large message is in memory at a time. */
-const largeTurns = new FairTurns()
 
 interface Deps {
   mail: MailArchive
@@ -126,13 +122,8 @@ export class Contents {
         this.#step()
         this.counts.messages += 1
         seq = row.seq
-        const end = isLarge(row.size) ? await largeTurn(this.#caller.account_id) : undefined
-        try {
-          yield { row, archived, bytes: await mail.rawMessage(row) }
-        } finally {
-          end?.()
-        }
-        if (end) relieve()
+        yield { row, archived, bytes: await mail.rawMessage(row) }
+        if (isLarge(row.size)) relieve()
       }
       if (rows.length < batch) return
     }
@@ -178,13 +169,6 @@ export class Contents {
   #quietly(file: string, content: Packable['content'], modified = this.#deps.clock.now()): Packable {
     return { name: file, modified, content }
   }
-}
-
-/** Resolves in the turn of the account, with what ends it. */
-function largeTurn(account: string): Promise<() => void> {
-  return new Promise((resolve, reject) => {
-    largeTurns.run(account, () => new Promise<void>((end) => resolve(end))).catch(reject)
-  })
 }
 
 function name(index: number): string {

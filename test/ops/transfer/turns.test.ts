@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { MailArchive } from '../../../src/mail/archive.ts'
 import { accountKey } from '../../support/account-key.ts'
-import { appliance, type Appliance, deliver, message } from '../../support/appliance.ts'
+import { appliance, type Appliance, message } from '../../support/appliance.ts'
 import { upload } from './moving.ts'
 
 /** An mbox of this many messages. */
@@ -92,47 +91,4 @@ test('an import that waits for its turn can be cancelled, and one that is cancel
   await first
   expect(await ended(box, accounts[1]!, jobs[1]!)).toMatchObject({ status: 'done', result: { imported: 20 } })
   expect(await ended(box, accounts[3]!, jobs[3]!)).toMatchObject({ status: 'done', result: { imported: 20 } })
-})
-
-test('one large message of all exports is in memory at a time; an export that is cancelled with one lets the next go on', async () => {
-  const box = await appliance()
-  const accounts = [await account(box), await account(box)]
-  for (const { identity, key } of accounts) {
-    const { email } = (await box.call('GET', `/v1/identities/${identity}`, undefined, { key })).body
-    for (const count of [1, 50_000]) {
-      const raw = message({ Subject: 'Words' }, `${'words '.repeat(10)}\n`.repeat(count))
-      expect(await deliver(box.smtp, { to: email as string, raw })).toMatch(/^250/)
-    }
-  }
-  await box.settled()
-  const rawMessage = Reflect.get(MailArchive.prototype, 'rawMessage')
-  const read: [string, 'large' | 'small'][] = []
-  const gate = Promise.withResolvers<void>()
-  vi.spyOn(MailArchive.prototype, 'rawMessage').mockImplementation(async function (this: MailArchive, row) {
-    const isLarge = row.size > 1_000_000
-    read.push([row.identity_id, isLarge ? 'large' : 'small'])
-    if (isLarge) await gate.promise
-    return rawMessage.call(this, row)
-  })
-  onTestFinished(() => void vi.restoreAllMocks())
-  const jobs: string[] = []
-  for (const [index, { identity, key }] of accounts.entries()) {
-    const { body } = await box.call('POST', `/v1/identities/${identity}/export`, { format: 'eml' }, { key })
-    jobs.push(body['id'] as string)
-    await expect.poll(() => read.length).toBe(2 + index)
-  }
-  // the second would read its large message now
-  await sleep(300)
-  const [first, second] = accounts.map(({ identity }) => identity) as [string, string]
-  const before = [
-    [first, 'small'],
-    [first, 'large'],
-    [second, 'small'],
-  ]
-  expect(read).toEqual(before)
-  const cancelled = box.call('POST', `/v1/jobs/${jobs[0]!}/cancel`, {}, { key: accounts[0]!.key })
-  gate.resolve()
-  expect((await cancelled).body).toMatchObject({ status: 'cancelled' })
-  expect(await ended(box, accounts[1]!, jobs[1]!)).toMatchObject({ status: 'done' })
-  expect(read).toEqual([...before, [second, 'large']])
 })
