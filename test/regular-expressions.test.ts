@@ -37,6 +37,7 @@ const short: [file: string, beginning: string, why: string][] = [
 /** Expressions that are made while the box runs: how their argument begins, and what comes of it, or one like it. */
 const made: [file: string, argument: string, like: RegExp][] = [
   ['commands/domain.ts', '`.{1,', /.{1,60}/g],
+  ['core/ids.ts', '`^${prefix}_', /^ident_[0-7][0-9a-hjkmnp-tv-z]{25}$/],
   ['config/values.ts', '`^(', /^(\d{1,16}(?:\.\d{1,6})?)(?: ?(ms|s|min))?$/],
   ['domains/judge.ts', 'String.raw`;', /;\s*id\s*=\s*abc\s*(?:;|$)/],
   // `token` and `parameter` written out
