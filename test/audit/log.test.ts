@@ -149,7 +149,7 @@ test('has sign-ins and those that failed, by their address, without what was typ
   await attempt(box, { ...person, password: 'a password that is wrong' })
   await attempt(box, { email: 'nobody@example.com', password: 'a password that is wrong' })
   const ada = await signIn(box)
-  expect((await found(box, 'sign_in.failed', 1)).map(({ actor, address, detail }) => ({ actor, address, detail }))).toEqual([
+  expect((await found(box, 'sign_in.failed', 2)).map(({ actor, address, detail }) => ({ actor, address, detail }))).toEqual([
     { actor: 'anonymous', address: '127.0.0.1', detail: { code: 'invalid_credentials' } },
     { actor: 'anonymous', address: '127.0.0.1', detail: { code: 'invalid_credentials' } },
   ])
