@@ -40,6 +40,39 @@ export async function connect(target: PostgresTarget, options: ConnectionOptions
   }
 }
 
+/** One connection that is made when it is first needed, and again after it has ended. */
+export class KeptConnection {
+  readonly #target: PostgresTarget
+  readonly #options: ConnectionOptions
+  #current: Connection | undefined
+
+  constructor(target: PostgresTarget, options: ConnectionOptions) {
+    this.#target = target
+    this.#options = options
+  }
+
+  /** Undefined while there is none. */
+  get current(): Connection | undefined {
+    return this.#current
+  }
+
+  async open(): Promise<Connection> {
+    if (this.#current) return this.#current
+    const connection = await connect(this.#target, this.#options)
+    connection.on('end', () => {
+      if (this.#current === connection) this.#current = undefined
+    })
+    return (this.#current = connection)
+  }
+
+  /** Ends the connection, with what runs on it. */
+  async end(): Promise<void> {
+    const connection = this.#current
+    this.#current = undefined
+    await connection?.end().catch(ignore)
+  }
+}
+
 /** Removes what an error of the server quotes from rows and parameters: it would be logged. */
 export function withoutValues(error: unknown): void {
   if (error instanceof pg.DatabaseError) Object.assign(error, { detail: undefined, where: undefined, internalQuery: undefined })

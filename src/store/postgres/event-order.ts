@@ -1,4 +1,4 @@
-import { type Connection, connect } from './connections.ts'
+import { KeptConnection } from './connections.ts'
 import type { PostgresTarget } from './target.ts'
 
 /** Milliseconds without an answer after which the connection is given up. */
@@ -19,21 +19,26 @@ const placing = `BEGIN;
 
 /** Gives events their positions in the log when several transactions write at once, on any box: each does it for all. */
 export class EventOrder {
-  readonly #target: PostgresTarget
-  #connection: Connection | undefined
+  readonly #connection: KeptConnection
   #running: Promise<void> = Promise.resolve()
   /** A run that has not begun. */
   #next: Promise<void> | undefined
 
   constructor(target: PostgresTarget) {
-    this.#target = target
+    // each statement sees what was committed before it
+    const session = {
+      default_transaction_isolation: String.raw`read\ committed`,
+      idle_in_transaction_session_timeout: String(timeout),
+    }
+    this.#connection = new KeptConnection(target, { timeout, session })
   }
 
   /** Resolves when all events that are committed now have their positions, or the server did not answer: the next call, by any box, gives them. */
   place(): Promise<void> {
     this.#next ??= this.#running.then(() => {
       this.#next = undefined
-      this.#running = this.#place().catch(() => this.#drop())
+      // a transaction may have failed on it
+      this.#running = this.#place().catch(() => void this.#connection.end())
       return this.#running
     })
     return this.#next
@@ -42,31 +47,11 @@ export class EventOrder {
   async close(): Promise<void> {
     await this.#next
     await this.#running
-    await this.#connection?.end().catch(() => {})
+    await this.#connection.end()
   }
 
   async #place(): Promise<void> {
-    const connection = this.#connection ?? (await this.#connect())
+    const connection = await this.#connection.open()
     await connection.query(placing)
-  }
-
-  async #connect(): Promise<Connection> {
-    // each statement sees what was committed before it
-    const session = {
-      default_transaction_isolation: String.raw`read\ committed`,
-      idle_in_transaction_session_timeout: String(timeout),
-    }
-    const connection = await connect(this.#target, { timeout, session })
-    connection.on('end', () => {
-      if (this.#connection === connection) this.#connection = undefined
-    })
-    return (this.#connection = connection)
-  }
-
-  /** Ends the connection, on which a transaction may have failed. */
-  #drop(): void {
-    const connection = this.#connection
-    this.#connection = undefined
-    void connection?.end().catch(() => {})
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Log } from '../../core/log.ts'
 import { type Run, type Sql, sql } from '../database.ts'
-import { type Connection, connect } from './connections.ts'
+import { type Connection, KeptConnection } from './connections.ts'
 import { describeTarget, type PostgresTarget } from './target.ts'
 
 /** In milliseconds: from one beat to the next, until a run that cannot beat stops what it has under way, and until others take it for ended. */
@@ -39,7 +39,7 @@ export class Heartbeat implements Run {
   readonly #lost = new Set<() => void>()
   readonly #ended = new Set<() => void>()
   #id: string = randomUUID()
-  #connection: Connection | undefined
+  readonly #connection: KeptConnection
   /** The names of what this run does for all. */
   readonly #leases = new Set<string>()
   /** The other runs at the last beat. */
@@ -56,6 +56,9 @@ export class Heartbeat implements Run {
   constructor(deps: Deps) {
     this.#deps = deps
     this.#times = deps.times ?? defaultTimes
+    // each beat is a transaction that conflicts with no other
+    const session = { default_transaction_isolation: String.raw`read\ committed` }
+    this.#connection = new KeptConnection(deps.target, { timeout: this.#times.lost / 2, session })
   }
 
   get id(): string {
@@ -71,7 +74,7 @@ export class Heartbeat implements Run {
   }
 
   async leads(name: string): Promise<boolean> {
-    const connection = this.#connection
+    const connection = this.#connection.current
     if (!this.alive || !connection) return false
     if (this.#leases.has(name)) return true
     const id = this.#id
@@ -92,7 +95,7 @@ export class Heartbeat implements Run {
   /** Registers the run; earlier ones of the same directory have ended. */
   async begin(): Promise<void> {
     const sent = performance.now()
-    const connection = await this.#connect()
+    const connection = await this.#connection.open()
     const { directory } = this.#deps
     if (directory !== undefined) await this.#ask(connection, 'DELETE FROM boxes WHERE directory = $1', [directory])
     await this.#register(connection)
@@ -107,10 +110,10 @@ export class Heartbeat implements Run {
     clearTimeout(this.#nextBeat)
     clearTimeout(this.#deadline)
     await this.#beating
-    const connection = this.#connection
+    const connection = this.#connection.current
     if (!connection) return
     await this.#ask(connection, 'DELETE FROM boxes WHERE run_id = $1', [this.#id]).catch(() => {})
-    await connection.end().catch(() => {})
+    await this.#connection.end()
   }
 
   #plan(): void {
@@ -118,14 +121,14 @@ export class Heartbeat implements Run {
     this.#nextBeat = setTimeout(() => {
       this.#beating = this.#beat()
         // the store logs that the server is away
-        .catch(() => this.#drop())
+        .catch(() => void this.#connection.end())
         .finally(() => this.#plan())
     }, this.#times.beat)
   }
 
   async #beat(): Promise<void> {
     const sent = performance.now()
-    const connection = this.#connection ?? (await this.#connect())
+    const connection = await this.#connection.open()
     const { rowCount } = await this.#ask(connection, `UPDATE boxes SET seen_at = ${now} WHERE run_id = $1`, [this.#id])
     if (rowCount === 0) {
       this.#lose('other boxes have taken this one for ended')
@@ -190,22 +193,6 @@ export class Heartbeat implements Run {
     const answer = this.#asked.then(() => connection.query(text, values))
     this.#asked = answer.then(ignore, ignore)
     return answer
-  }
-
-  async #connect(): Promise<Connection> {
-    // each beat is a transaction that conflicts with no other
-    const session = { default_transaction_isolation: String.raw`read\ committed` }
-    const connection = await connect(this.#deps.target, { timeout: this.#times.lost / 2, session })
-    connection.on('end', () => {
-      if (this.#connection === connection) this.#connection = undefined
-    })
-    return (this.#connection = connection)
-  }
-
-  #drop(): void {
-    const connection = this.#connection
-    this.#connection = undefined
-    void connection?.end().catch(() => {})
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Value } from '../database.ts'
 import { stopping, tooSlow } from '../faults.ts'
 import type { SlowReader } from '../slow-reads.ts'
-import { type Connection, connect, sqlState } from './connections.ts'
+import { KeptConnection, sqlState } from './connections.ts'
 import { driverFault } from './failures.ts'
 import { statementOf } from './statements.ts'
 import type { PostgresTarget } from './target.ts'
@@ -14,12 +14,11 @@ const longest = 3600_000
 
 /** A connection of its own for slow reads, which the server aborts at their deadline. */
 export class SlowConnection implements SlowReader {
-  readonly #target: PostgresTarget
-  #connection: Connection | undefined
+  readonly #connection: KeptConnection
   #stopped = false
 
   constructor(target: PostgresTarget) {
-    this.#target = target
+    this.#connection = new KeptConnection(target, { timeout: longest, session: { default_transaction_read_only: 'on' } })
   }
 
   async read<Row>(text: string, values: Value[], deadline: number): Promise<Row[]> {
@@ -27,10 +26,10 @@ export class SlowConnection implements SlowReader {
     let late = false
     let timer: NodeJS.Timeout | undefined
     try {
-      const connection = (this.#connection ??= await this.#connect())
+      const connection = await this.#connection.open()
       timer = setTimeout(() => {
         late = true
-        void this.#drop(connection)
+        void this.#connection.end()
       }, deadline + grace)
       await connection.query(`SET statement_timeout = ${Math.max(1, Math.ceil(deadline))}`)
       const { name: _name, ...query } = statementOf(text, values)
@@ -39,7 +38,7 @@ export class SlowConnection implements SlowReader {
     } catch (error) {
       if (this.#stopped) throw stopping()
       if (late || sqlState(error) === '57014') throw tooSlow()
-      if (sqlState(error) === undefined && this.#connection) void this.#drop(this.#connection)
+      if (sqlState(error) === undefined) void this.#connection.end()
       throw driverFault(error)
     } finally {
       clearTimeout(timer)
@@ -50,20 +49,6 @@ export class SlowConnection implements SlowReader {
 
   async stop(): Promise<void> {
     this.#stopped = true
-    if (this.#connection) await this.#drop(this.#connection)
-  }
-
-  async #connect(): Promise<Connection> {
-    const connection = await connect(this.#target, { timeout: longest, session: { default_transaction_read_only: 'on' } })
-    connection.on('end', () => {
-      if (this.#connection === connection) this.#connection = undefined
-    })
-    return connection
-  }
-
-  /** Ends the connection, with what runs on it. */
-  async #drop(connection: Connection): Promise<void> {
-    if (this.#connection === connection) this.#connection = undefined
-    await connection.end().catch(() => {})
+    await this.#connection.end()
   }
 }
