@@ -5,11 +5,12 @@ import { createLog } from '../../src/core/log.ts'
 import { Cursors } from '../../src/store/page.ts'
 import { conflict } from '../../src/core/fault.ts'
 import { newId } from '../../src/core/ids.ts'
-import { type Caller, type Scope, scopes } from '../../src/core/scopes.ts'
+import type { Caller, Scope } from '../../src/core/scopes.ts'
 import { Jobs, type ReportProgress } from '../../src/jobs/jobs.ts'
 import type { Job } from '../../src/jobs/model.ts'
 import { type Database, sql } from '../../src/store/database.ts'
 import { opened } from '../store/opened.ts'
+import { callerOf } from '../support/caller.ts'
 import { folder } from '../support/folder.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
@@ -26,19 +27,7 @@ async function made() {
 }
 
 function caller(input: Partial<Caller> = {}): Caller {
-  return {
-    account_id: account,
-    key_id: null,
-    session_id: null,
-    secret: 0,
-    scopes: new Set(scopes),
-    identity_id: null,
-    rate_limit: 0,
-    until: Infinity,
-    ip: '',
-    user_agent: '',
-    ...input,
-  }
+  return callerOf(account, input)
 }
 
 /** Work that goes on until it is told to end, and reports what it is told. */

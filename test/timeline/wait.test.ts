@@ -6,7 +6,6 @@ import { Cursors } from '../../src/store/page.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { newId } from '../../src/core/ids.ts'
 import { createLog } from '../../src/core/log.ts'
-import { scopes } from '../../src/core/scopes.ts'
 import { EventLog } from '../../src/events/log.ts'
 import { Identities } from '../../src/identities/identities.ts'
 import { type Email, emailReceived } from '../../src/mail/model.ts'
@@ -17,6 +16,7 @@ import { sql } from '../../src/store/database.ts'
 import { prepare } from '../../src/store/migrate.ts'
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { Waiting } from '../../src/timeline/wait.ts'
+import { callerOf } from '../support/caller.ts'
 import { limitless } from '../support/limitless.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 
@@ -165,18 +165,7 @@ async function log(disk: { slow: Promise<void> }) {
     sms: none,
     admitted: async () => true,
   })
-  const caller = {
-    account_id: 'acct_1',
-    key_id: 'key_1',
-    session_id: null,
-    secret: 0,
-    scopes: new Set(scopes),
-    identity_id: null,
-    rate_limit: 0,
-    until: Infinity,
-    ip: '',
-    user_agent: '',
-  }
+  const caller = callerOf('acct_1', { key_id: 'key_1' })
   const { id } = await identities.create(caller, { name: 'Ada' })
   const made: string[] = []
   /** All in one transaction. */

@@ -1,12 +1,12 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
-import { scopes } from '../../../src/core/scopes.ts'
 import { type Attempt, Idempotency } from '../../../src/http/idempotency.ts'
 import { sql } from '../../../src/store/database.ts'
 import type { PostgresDatabase } from '../../../src/store/postgres/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
 import { toySeal } from '../../http/toy-box.ts'
+import { callerOf } from '../../support/caller.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
 import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
@@ -33,18 +33,7 @@ async function started(name: string, at = target): Promise<Box> {
   const { database } = await opened(at, { shared: true, heartbeat })
   const storage = { available: async () => Infinity, add: async () => undefined }
   const idempotency = new Idempotency({ database, seal: toySeal(), clock: systemClock, storage })
-  const caller = {
-    account_id: 'acct_1',
-    key_id: 'key_1',
-    session_id: null,
-    secret: 0,
-    scopes: new Set(scopes),
-    identity_id: null,
-    rate_limit: 0,
-    until: Infinity,
-    ip: '',
-    user_agent: '',
-  }
+  const caller = callerOf('acct_1', { key_id: 'key_1' })
   const call = { key: 'once', caller, method: 'POST', path: '/v1/toys', search: '', body: Buffer.from('{}') }
   return {
     database,

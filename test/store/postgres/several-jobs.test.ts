@@ -2,12 +2,13 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { newId } from '../../../src/core/ids.ts'
 import { createLog } from '../../../src/core/log.ts'
-import { type Caller, scopes } from '../../../src/core/scopes.ts'
+import type { Caller } from '../../../src/core/scopes.ts'
 import { Jobs, type ReportProgress } from '../../../src/jobs/jobs.ts'
 import type { PostgresDatabase } from '../../../src/store/postgres/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
 import { Cursors } from '../../../src/store/page.ts'
+import { callerOf } from '../../support/caller.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
 import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
@@ -35,18 +36,7 @@ async function started(at = target): Promise<Box> {
 }
 
 function caller(account = newId('acct')): Caller {
-  return {
-    account_id: account,
-    key_id: null,
-    session_id: null,
-    secret: 0,
-    scopes: new Set(scopes),
-    identity_id: null,
-    rate_limit: 0,
-    until: Infinity,
-    ip: '',
-    user_agent: '',
-  }
+  return callerOf(account)
 }
 
 /** Work that goes on until it is told to end; `stopped` is why. */
