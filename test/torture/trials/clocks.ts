@@ -44,8 +44,8 @@ export const clocks: Trial = {
     'eternal-key': {
       what: 'keys do not expire',
       file: 'src/accounts/keys.ts',
-      find: 'if (!known || known.admits.until <= now) return undefined',
-      replace: 'if (!known) return undefined',
+      find: 'if (admits.until <= this.#clock.now()) return undefined',
+      replace: 'if (admits.until <= 0) return undefined',
     },
   },
   missing: noPreload,

@@ -29,8 +29,8 @@ export const kills: Trial = {
     'repeated-call': {
       what: 'a call that had changed something when the box was killed is made again',
       file: 'src/http/idempotency.ts',
-      find: '(status = 0 AND run_id <>',
-      replace: '(status < 2 AND run_id <>',
+      find: '(status = 0 AND ${interrupted})',
+      replace: '(status < 2 AND ${interrupted})',
     },
   },
   async open({ directory, program, seed }: Setting): Promise<Cases> {
