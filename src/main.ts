@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=16 --heap-growing-percent=100
+#!/usr/bin/env -S node --no-allocation-site-pretenuring --max-semi-space-size=16 --heap-growing-percent=50
 import './runtime.ts'
 import { Command } from 'commander'
 import { exits, mustBeKnown, refuse, unread, usageError } from './commands/support/refuse.ts'
