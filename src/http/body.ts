@@ -20,7 +20,7 @@ type Context = Parameters<Reader>[0]
  */
 export const bodyMemory: WorkLimits = {
   memory: {
-    all: 104 * 1024 * 1024,
+    all: 88 * 1024 * 1024,
     one: 48 * 1024 * 1024,
     own: 1024 * 1024,
     pooled: true,

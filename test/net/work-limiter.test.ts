@@ -82,7 +82,7 @@ test('whatever others have taken, the body of a small call is read', () => {
   const limiter = new WorkLimiter(bodyMemory)
   const [one, other, third] = [limiter.share('acct_a'), limiter.share('acct_b'), limiter.share('acct_c')]
   const fourth = limiter.share('acct_d')
-  for (const share of [one, other]) share.reserve(48 * mebibyte)
+  for (const share of [one, other]) share.reserve(40 * mebibyte)
   fourth.reserve(8 * mebibyte)
   third.reserve(mebibyte)
   expect(() => third.reserve(1)).toThrow(expect.objectContaining({ code: 'too_much_at_once' }))
