@@ -4,7 +4,7 @@ const mebibyte = 1024 * 1024
  * Bytes at once: of all, of one account, of everybody without a key together, and those that an account has whatever others hold. All limits of the kinds
  * together would be three times as much, and the process beyond 600 MiB.
  */
-const limits = { all: 112 * mebibyte, account: 64 * mebibyte, strangers: 40 * mebibyte, own: mebibyte }
+const limits = { all: 112 * mebibyte, account: 64 * mebibyte, strangers: 24 * mebibyte, own: mebibyte }
 
 /** The holder that all networks count for. */
 const strangers = ''

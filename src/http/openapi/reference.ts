@@ -40,8 +40,8 @@ const bounds = `| What | Bound | Beyond it |
 | a key of JSON | 1,024 bytes | \`too_long_key\` |
 | JSON outside of strings, such as white space | 1,000,000 bytes | \`too_much_padding\` |
 | escapes in strings | 6,291,456 | \`too_many_escapes\` |
-| bodies, unread responses and frames, messages and files on their way, together | 64 MiB in each account, 40 MiB of callers without a key, 112 MiB together; an account with less than 1 MiB is not refused because of others | 429 \`too_much_at_once\` or \`too_much_unread\` |
-| bodies being read at once | 48 MiB in each account, 88 MiB together, 40 MiB of callers without a key; an account with less than 1 MiB is not refused because of others | 429 \`too_much_at_once\` |
+| bodies, unread responses and frames, messages and files on their way, together | 64 MiB in each account, 24 MiB of callers without a key, 112 MiB together; an account with less than 1 MiB is not refused because of others | 429 \`too_much_at_once\` or \`too_much_unread\` |
+| bodies being read at once | 48 MiB in each account, 64 MiB together, 24 MiB of callers without a key; an account with less than 1 MiB is not refused because of others | 429 \`too_much_at_once\` |
 | stored e-mails being read for an attachment, an HTML page or to be forwarded, or waiting for it | 96 MiB in each account, 192 MiB together; an account with less than 1 MiB is not refused because of others | 429 \`too_much_at_once\` |
 | attachments being read as text, one at a time, or waiting for it; one of less than 8 MiB counts as 8 MiB | 64 MiB in each account, 256 MiB together; an account with no more than 8 MiB is not refused because of others | 429 \`too_much_at_once\` |
 | responses that an account has not read | 48 MiB | 429 \`too_much_unread\` |
