@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import type { Database, Sql, Transaction, Value } from '../../src/store/database.ts'
-import { OnlyRun } from '../../src/store/sqlite/only-run.ts'
+import { onlyCaches, OnlyRun } from '../../src/store/sqlite/only-run.ts'
 
 const schema = `CREATE TABLE IF NOT EXISTS idempotency_keys (
   holder TEXT NOT NULL,
@@ -39,6 +39,8 @@ export function openDatabase(file = ':memory:'): Database {
     ...reader,
     run: new OnlyRun(),
     placesEvents: false,
+    caches: onlyCaches,
+    poll: async () => [],
     placeEvents: async () => undefined,
     size: async () => 0,
     transaction: <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
