@@ -6,7 +6,7 @@ import type { StateFile } from '../store/state.ts'
 import type { CronJob } from '../core/cron.ts'
 import { accountRoutes } from './account-routes.ts'
 import { Accounts } from './accounts.ts'
-import { Guesses } from './sign-in/guesses.ts'
+import { Guesses, SharedGuesses } from './sign-in/guesses.ts'
 import { Holders } from './holders.ts'
 import { keyCount } from './key-ancestry.ts'
 import { Keys } from './keys.ts'
@@ -68,12 +68,14 @@ export class AccountsModule implements Module {
       sessions: this.sessions,
     }
     this.accounts = new Accounts({ ...deps, ...rows })
+    const sharedGuesses = database.several ? new SharedGuesses(database, clock) : undefined
+    if (sharedGuesses) this.jobs.push({ name: 'sweep-guesses', schedule: '31 * * * * *', run: () => sharedGuesses.sweep() })
     const shared = {
       ...deps,
       ...rows,
       accounts: this.accounts,
       keys: this.keys,
-      guesses: new Guesses(clock),
+      guesses: sharedGuesses ?? new Guesses(clock),
       networks: new KnownNetworks(database, clock),
     }
     const signIn = new SignIn(shared)

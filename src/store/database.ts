@@ -92,6 +92,8 @@ export interface Caches {
  */
 export interface Database extends Reader {
   readonly run: Run
+  /** True if several boxes may have the database open at the same time: they count together what one alone counts in memory. */
+  readonly several: boolean
   /**
    * Runs the work and resolves when its writes are synced to disk. Work that throws is rolled back.
    * Only database calls may be awaited inside `work`: many transactions share one commit. Work that does not settle is aborted after a timeout.

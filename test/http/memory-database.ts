@@ -38,6 +38,7 @@ export function openDatabase(file = ':memory:'): Database {
   return {
     ...reader,
     run: new OnlyRun(),
+    several: false,
     placesEvents: false,
     caches: onlyCaches,
     poll: async () => [],

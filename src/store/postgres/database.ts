@@ -45,6 +45,7 @@ const readTimeout = 30_000
 export class PostgresDatabase implements Database {
   readonly engine = 'postgres'
   readonly run: Heartbeat
+  readonly several: boolean
   readonly placesEvents: boolean
   readonly caches: OwnCaches | SharedCaches
   readonly #log: Log
@@ -87,6 +88,7 @@ export class PostgresDatabase implements Database {
   ) {
     this.#log = log
     this.run = new Heartbeat({ target, log, times: heartbeat, directory })
+    this.several = shared
     this.placesEvents = shared || writers > 1
     this.caches = shared ? new SharedCaches(this.run) : new OwnCaches()
     this.#order = new EventOrder(target)

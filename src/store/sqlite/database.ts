@@ -59,6 +59,7 @@ const frameHeader = 24
 export class SqliteDatabase implements Database {
   readonly engine = 'sqlite'
   readonly run = new OnlyRun()
+  readonly several = false
   readonly caches = onlyCaches
   readonly placesEvents = false
   readonly #file: string
