@@ -2,7 +2,7 @@ import type { Config } from '../config.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { StateFile } from '../store/state.ts'
+import type { OperatorState } from '../store/state.ts'
 import type { CronJob } from '../core/cron.ts'
 import { accountRoutes } from './account-routes.ts'
 import { Accounts } from './accounts.ts'
@@ -28,7 +28,7 @@ import { AccountSetup } from './sign-in/setup.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 
 interface Deps extends ModuleBasis {
-  state: StateFile
+  state: OperatorState
   codeAt: CodeAt
   plan: Plan
   queue: Pick<Queue, 'wake'>

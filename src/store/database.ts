@@ -66,7 +66,7 @@ export interface Run {
 }
 
 /** Kinds of what a box keeps in memory of the database. `redactions` is the data of events. */
-export type Cached = 'keys' | 'sessions' | 'domains' | 'dkim_keys' | 'signing_keys' | 'redactions'
+export type Cached = 'keys' | 'sessions' | 'domains' | 'dkim_keys' | 'signing_keys' | 'redactions' | 'state'
 
 /** What a box has cached of rows that other boxes may change. Where there is no other, nothing is written or read for it. */
 export interface Caches {

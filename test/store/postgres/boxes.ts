@@ -1,4 +1,3 @@
-import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../../src/core/clock.ts'
 import { type Appliance, appliance } from '../../support/appliance.ts'
@@ -24,9 +23,6 @@ export async function severalBoxes(
   for (let number = 0; number < count; number += 1) {
     const data = join(folder(), 'data')
     await lendCertificate(data)
-    // the operator's document is still a file of each box
-    const state = boxes[0] && join(boxes[0].env['PILLARBOX_DATA_DIR']!, 'state.json')
-    if (state !== undefined) copyFileSync(state, join(data, 'state.json'))
     const settings = {
       PILLARBOX_DATA_DIR: data,
       PILLARBOX_KEYS_DIR: keys,
@@ -35,7 +31,8 @@ export async function severalBoxes(
       ...env,
     }
     const box = await appliance(settings, clock, { postgres: { shared: true, heartbeat } })
-    boxes.push(boxes[0] ? { ...box, dns: boxes[0].dns } : box)
+    if (boxes[0]) box.dns = boxes[0].dns
+    boxes.push(box)
   }
   return boxes as [Appliance, Appliance]
 }
