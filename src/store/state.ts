@@ -85,14 +85,16 @@ export class StateFile implements OperatorState {
     this.#data = written
   }
 
-  #take(next: () => State): Promise<void> {
-    const turn = this.#last.then(async () => {
-      this.#low.data = next()
-      await this.#low.write()
-      this.#data = this.#low.data
-    })
+  #take(make: () => State): Promise<void> {
+    const turn = this.#last.then(() => this.#write(make))
     this.#last = turn.catch(() => {})
     return turn
+  }
+
+  async #write(make: () => State): Promise<void> {
+    this.#low.data = make()
+    await this.#low.write()
+    this.#data = this.#low.data
   }
 }
 

@@ -68,14 +68,16 @@ export class SharedState implements OperatorState {
 
   /** One after the other, so that the last one is the newest. */
   #load(): Promise<void> {
-    const turn = this.#loading.then(async () => {
-      const document = (await documentIn(this.#database))!
-      const state = stateOf(document)
-      if (textOf(this.#file.data) !== document) await this.#file.replace(state)
-      this.#document = document
-    })
+    const turn = this.#loading.then(() => this.#loadNow())
     this.#loading = turn.catch(() => {})
     return turn
+  }
+
+  async #loadNow(): Promise<void> {
+    const document = (await documentIn(this.#database))!
+    const state = stateOf(document)
+    if (textOf(this.#file.data) !== document) await this.#file.replace(state)
+    this.#document = document
   }
 }
 
