@@ -46,7 +46,13 @@ const remembered = { names: 100_000, bytesOfNobodies: 32 * 1024 * 1024, rowsOfNo
 /** Estimated bytes of a name, and of one of its networks. */
 const bytesOf = { name: 500, network: 200 }
 
-const uncounted: Guess = { right: nothing, undone: nothing }
+/** A guess that was counted in memory. */
+interface LocalGuess extends Guess {
+  right(): void
+  undone(): void
+}
+
+const uncounted: LocalGuess = { right: nothing, undone: nothing }
 
 /** Counts the guesses of one box alone: in memory, and lost at a restart. */
 export class Guesses implements GuessCounter {
@@ -66,14 +72,14 @@ export class Guesses implements GuessCounter {
     return this.#names.size + this.#nobodies.size
   }
 
-  begin(target: GuessTarget, address: string): Guess {
+  begin(target: GuessTarget, address: string): LocalGuess {
     const tallies = this.#of(target)
     const counted = countGuess(tallies, target.known, address, this.#clock.now())
     if (!target.exists) this.#resize(target.name, tallies)
     return { right: () => counted.right(tallies), undone: () => counted.undone(tallies) }
   }
 
-  beginCode(target: GuessTarget): Guess {
+  beginCode(target: GuessTarget): LocalGuess {
     if (target.known) return uncounted
     const tallies = this.#of(target)
     const counted = countCode(tallies, this.#clock.now())
