@@ -52,7 +52,7 @@ import { RetentionModule } from './ops/retention/module.ts'
 import type { TransportTest } from './outbound/transport/outbound-transport.ts'
 import { OutboundModule } from './outbound/module.ts'
 import { SmsModule } from './sms/module.ts'
-import type { StateFile } from './store/state.ts'
+import type { OperatorState } from './store/state.ts'
 import { EventFeed } from './timeline/feed.ts'
 import { Timeline } from './timeline/timeline.ts'
 import { routes as timelineRoutes } from './timeline/routes.ts'
@@ -82,7 +82,7 @@ export interface Testing extends TransportTest, DirectoryTest {
 
 /** What the modules are made from, and what joins them to the box. */
 interface Deps extends Omit<ModuleBasis, 'events' | 'cursors' | 'audit'> {
-  state: StateFile
+  state: OperatorState
   /** The addresses of the API. */
   httpAddresses: () => { plain?: AddressInfo; tls?: AddressInfo }
   /** The names of components that do not work now. */

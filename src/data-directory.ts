@@ -18,12 +18,12 @@ import { finishRewrite } from './store/rewrite.ts'
 import { existingPart, formatBytes, Space } from './store/space.ts'
 import { asFault } from './store/sqlite/failures.ts'
 import { SqliteDatabase } from './store/sqlite/database.ts'
-import { type State, StateFile } from './store/state.ts'
+import { type OperatorState, type State, StateFile } from './store/state.ts'
 import { newId } from './core/ids.ts'
 
 /** The opened data directory, locked by this process until it is closed. */
 export interface DataDirectory {
-  state: StateFile
+  state: OperatorState
   database: Database
   keyring: Keyring
   space: Space
@@ -71,6 +71,9 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     requireOneDatabase(config.data_dir, url)
     step = 'state'
     const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock))
+    step = 'server'
+    const several = testing?.postgres?.shared === true && url !== undefined
+    if (several) await adoptShared(url, state)
     step = 'master_key'
     const key = new MasterKey(config.keys_dir, config.master_key_file)
     key.read(state.data.database_created)
@@ -80,7 +83,8 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
     spaceMetrics(metrics, space)
-    return { state, database, keyring, space, close }
+    step = 'state'
+    return { state: several ? await shareState(database, state) : state, database, keyring, space, close }
   } catch (error) {
     await close()
     throw explainFailure(!(error instanceof Fault) && isFull(error) ? fullDisk(config.data_dir, error) : error, step)
@@ -126,6 +130,25 @@ async function openPostgres(target: PostgresTarget, { config, log, metrics, test
   })
   serverMetrics(metrics, () => database.size())
   return database
+}
+
+/** Takes over the document of the boxes that have the database open, where there are some: this one is then one of them. */
+async function adoptShared(target: PostgresTarget, state: StateFile): Promise<void> {
+  const { sharedDocument } = await import('./store/postgres/prepare.ts')
+  const document = await sharedDocument(target)
+  if (document === undefined) return
+  const { stateOf } = await import('./store/postgres/shared-state.ts')
+  const shared = stateOf(document)
+  if (state.data.database_created && state.data.box_id !== shared.box_id)
+    throw new Error(
+      'state.json is of another box than the database of database.url. Set the database of this box, or an empty data_dir.',
+    )
+  await state.replace(shared)
+}
+
+async function shareState(database: Database, state: StateFile): Promise<OperatorState> {
+  const { SharedState } = await import('./store/postgres/shared-state.ts')
+  return SharedState.open(database, state)
 }
 
 /** From now on a missing or empty database is an error. */

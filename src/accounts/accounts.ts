@@ -4,7 +4,7 @@ import { conflict, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import { sql } from '../store/database.ts'
-import type { State, StateFile } from '../store/state.ts'
+import type { OperatorState, State } from '../store/state.ts'
 import { folded, type LoginRow, type Logins } from './sign-in/logins.ts'
 import { type Account, Email, Name } from './model.ts'
 import type { PasswordHashes } from './sign-in/password-hash.ts'
@@ -13,7 +13,7 @@ import type { SecondFactor } from './sign-in/second-factor.ts'
 import type { Sessions } from './sign-in/sessions.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock'> {
-  state: Pick<StateFile, 'data' | 'update'>
+  state: Pick<OperatorState, 'data' | 'update'>
   logins: Logins
   hashes: PasswordHashes
   factor: SecondFactor

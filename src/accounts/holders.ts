@@ -14,7 +14,7 @@ export class Holders {
 
   /** The current rights of a session or of a secret of a key; undefined once it has ended. */
   holder(id: string, secret: number): Promise<Holder | undefined> {
-    return id.startsWith('sess_') ? this.#sessions.holder(id) : this.#keys.holder(id, secret)
+    return isSession(id) ? this.#sessions.holder(id) : this.#keys.holder(id, secret)
   }
 
   /** The listener gets the id of each key or session that was revoked, rotated or ended, once that is on disk. */
@@ -28,4 +28,9 @@ export class Holders {
     if (caller.session_id === null) return this.#keys.stillAdmits(caller)
     return (await this.#sessions.row(caller.session_id)) !== undefined
   }
+}
+
+/** True for the id of a session, false for that of a key. */
+export function isSession(holderId: string): boolean {
+  return holderId.startsWith('sess_')
 }

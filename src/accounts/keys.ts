@@ -67,7 +67,7 @@ export class Keys {
     this.#cursors = deps.cursors
     this.#plan = deps.plan
     this.#defaultRate = deps.rateLimit
-    deps.database.onUnsure(() => this.#forgetKnown())
+    deps.database.caches.onInvalid('keys', () => this.#forgetKnown())
     deps.events.subscribe((event) => {
       // a key bound to an identity ends with it
       if (event.type === 'identity.deleted') this.#forgetKnown()
@@ -84,7 +84,7 @@ export class Keys {
   /** The rights of this key; undefined when it is unknown, revoked, expired, or bound to a deleted identity. */
   authenticate(key: string): Identified | undefined | Promise<Identified | undefined> {
     const hash = keyHash(key)
-    const kept = this.#known.get(hash)
+    const kept = this.#database.caches.valid ? this.#known.get(hash) : undefined
     // its identity may have been given a later end
     return (kept && this.#admitted(kept)) ?? this.#find(hash).then((found) => found && this.#admitted(found))
   }
@@ -119,6 +119,7 @@ export class Keys {
   /** The account of all of these keys is stopped or resumed in this transaction: once that is on disk, what they opened ends. */
   async accountChanges(tx: Transaction, accountId: string): Promise<void> {
     const rows = await tx.all<{ id: string }>(sql`SELECT id FROM api_keys WHERE account_id = ${accountId} AND revoked_at IS NULL`)
+    await this.#database.caches.invalidate(tx, 'keys')
     tx.afterCommit(() => this.#forget(rows.map(({ id }) => id)))
   }
 
@@ -192,6 +193,7 @@ export class Keys {
         last_used_at === null && created_by === null && label === firstLabel
       if (others.length > 1 || !others.every(isUnused)) return null
       await tx.run(sql`DELETE FROM api_keys`)
+      await this.#database.caches.invalidate(tx, 'keys')
       await this.#insert(
         tx,
         accountId,
@@ -246,6 +248,7 @@ export class Keys {
       )
       const { account_id, identity_id } = before
       await this.#events.append(tx, keyRotated, { account_id, identity_id, data: this.#toApiKey(after!) })
+      await this.#database.caches.invalidate(tx, 'keys')
       return after!
     })
     this.#forget([id])
@@ -286,6 +289,7 @@ export class Keys {
       const data = { ...this.#toApiKey({ ...row, revoked_at }), ended: counts }
       // one event: ten thousand keys may end with it
       await this.#events.append(tx, keyRevoked, { account_id, identity_id, data })
+      await this.#database.caches.invalidate(tx, 'keys')
       return [revoked.map((one) => one.id), counts] as const
     })
     this.#forget(ids)
@@ -299,7 +303,10 @@ export class Keys {
     if (this.#used.size === 0) return
     const used = [...this.#used]
     await this.#database.transaction(async (tx) => {
-      for (const [id, at] of used) await tx.run(sql`UPDATE api_keys SET last_used_at = ${iso(at)} WHERE id = ${id}`)
+      for (const [id, at] of used) {
+        const isLater = sql`(last_used_at IS NULL OR last_used_at < ${iso(at)})`
+        await tx.run(sql`UPDATE api_keys SET last_used_at = ${iso(at)} WHERE id = ${id} AND ${isLater}`)
+      }
     })
     for (const [id, at] of used) if (this.#used.get(id) === at) this.#used.delete(id)
   }

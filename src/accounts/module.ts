@@ -2,11 +2,11 @@ import type { Config } from '../config.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { ModuleBasis, Module } from '../module.ts'
 import type { Queue } from '../queue/queue.ts'
-import type { StateFile } from '../store/state.ts'
+import type { OperatorState } from '../store/state.ts'
 import type { CronJob } from '../core/cron.ts'
 import { accountRoutes } from './account-routes.ts'
 import { Accounts } from './accounts.ts'
-import { Guesses } from './sign-in/guesses.ts'
+import { Guesses, SharedGuesses } from './sign-in/guesses.ts'
 import { Holders } from './holders.ts'
 import { keyCount } from './key-ancestry.ts'
 import { Keys } from './keys.ts'
@@ -28,7 +28,7 @@ import { AccountSetup } from './sign-in/setup.ts'
 import { SignIn } from './sign-in/sign-in.ts'
 
 interface Deps extends ModuleBasis {
-  state: StateFile
+  state: OperatorState
   codeAt: CodeAt
   plan: Plan
   queue: Pick<Queue, 'wake'>
@@ -68,12 +68,14 @@ export class AccountsModule implements Module {
       sessions: this.sessions,
     }
     this.accounts = new Accounts({ ...deps, ...rows })
+    const sharedGuesses = database.several ? new SharedGuesses(database, clock) : undefined
+    if (sharedGuesses) this.jobs.push({ name: 'sweep-guesses', schedule: '31 * * * * *', run: () => sharedGuesses.sweep() })
     const shared = {
       ...deps,
       ...rows,
       accounts: this.accounts,
       keys: this.keys,
-      guesses: new Guesses(clock),
+      guesses: sharedGuesses ?? new Guesses(clock),
       networks: new KnownNetworks(database, clock),
     }
     const signIn = new SignIn(shared)

@@ -34,11 +34,17 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'account'>
 /** The domains for which the box receives and sends mail. */
 export class Domains {
   readonly #deps: Deps
-  readonly #known = new Map<string, Known>()
+  #known: ReadonlyMap<string, Known> = new Map()
+  /** Counts the changes of `#known`. */
+  #changes = 0
   readonly #leaving: ((tx: Transaction, domainId: string) => Promise<void>)[] = []
 
   constructor(deps: Deps) {
     this.#deps = deps
+    deps.database.caches.onInvalid('domains', async () => {
+      await this.load()
+      deps.nextCheck.by(deps.clock.now())
+    })
     deps.plan.counts(
       'domains',
       (accountId) => sql`SELECT count(*) AS n FROM domains WHERE account_id = ${accountId} AND is_default = 0`,
@@ -62,10 +68,16 @@ export class Domains {
     await this.load()
   }
 
-  /** Loads the domains that receive mail. */
+  /** Loads the domains that receive mail; again when one changed meanwhile. */
   async load(): Promise<void> {
     const held = sql`SELECT id, name, account_id, is_default, status FROM domains WHERE receives = 1`
-    for (const row of await this.#deps.database.all<Known>(held)) this.know(row)
+    for (;;) {
+      const before = this.#changes
+      const rows = await this.#deps.database.all<Known>(held)
+      if (this.#changes !== before) continue
+      this.#known = new Map(rows.map((row) => [row.name, row]))
+      return
+    }
   }
 
   /** True if mail for this domain (lower-case A-labels) is accepted: it was verified once, or is the box's own. */
@@ -162,6 +174,8 @@ export class Domains {
       )
       await keys.insert(tx, row!, active, 'active')
       await keys.insert(tx, row!, spare, 'spare')
+      // who checks the domains has to know of it
+      await database.caches.invalidate(tx, 'domains')
       return this.toDomain(tx, row!)
     })
     nextCheck.by(clock.now())
@@ -217,9 +231,10 @@ export class Domains {
       await tx.run(sql`DELETE FROM domain_reports WHERE domain_id = ${id}`)
       for (const leave of this.#leaving) await leave(tx, id)
       await tx.run(sql`DELETE FROM domains WHERE id = ${id}`)
+      await database.caches.invalidate(tx, 'domains')
       return { name, receives }
     })
-    if (gone.receives === 1) this.#known.delete(gone.name)
+    if (gone.receives === 1) this.#set(new Map([...this.#known].filter(([name]) => name !== gone.name)))
     keys.forget(id)
     return { id, deleted: true }
   }
@@ -246,7 +261,12 @@ export class Domains {
 
   /** Updates the cache with the committed row of a domain that receives mail. */
   know({ id, name, account_id, is_default, status }: Known): void {
-    this.#known.set(name, { id, name, account_id, is_default, status })
+    this.#set(new Map([...this.#known, [name, { id, name, account_id, is_default, status }]]))
+  }
+
+  #set(known: ReadonlyMap<string, Known>): void {
+    this.#known = known
+    this.#changes += 1
   }
 
   #present(row: DomainRow, keys: PublicKey[]): Domain {

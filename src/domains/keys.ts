@@ -41,7 +41,7 @@ export class DkimKeys {
     this.#database = deps.database
     this.#clock = deps.clock
     this.#seal = deps.seal
-    deps.database.onUnsure(() => this.#signing.clear())
+    deps.database.caches.onInvalid('dkim_keys', () => this.#signing.clear())
   }
 
   /** The listed keys of each domain: active, spare, and retired within seven days. */
@@ -97,10 +97,12 @@ export class DkimKeys {
       sql`UPDATE dkim_keys SET state = 'active', activated_at = ${now} WHERE domain_id = ${domain.id} AND state = 'spare'`,
     )
     await this.insert(tx, domain, fresh, 'spare')
+    await this.#database.caches.invalidate(tx, 'dkim_keys')
   }
 
   async remove(tx: Transaction, domainId: string): Promise<void> {
     await tx.run(sql`DELETE FROM dkim_keys WHERE domain_id = ${domainId}`)
+    await this.#database.caches.invalidate(tx, 'dkim_keys')
   }
 
   /** Drops the cached keys after a rotation or removal was committed. */
@@ -110,7 +112,7 @@ export class DkimKeys {
 
   /** The active keys, created on first use. */
   signing(domain: Owner): Promise<DkimKey[]> {
-    const kept = this.#signing.get(domain.id)
+    const kept = this.#database.caches.valid ? this.#signing.get(domain.id) : undefined
     if (kept) return kept
     const opening = this.#open(domain)
     this.#signing.set(domain.id, opening)

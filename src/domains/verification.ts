@@ -170,7 +170,7 @@ export class Verification {
     tx: Transaction,
     { id, seen, began, asked }: { id: string; seen: Map<string, Judged | Unanswered>; began: string; asked: boolean },
   ): Promise<Conclusion> {
-    const { keys, domains, settings, clock, nextCheck } = this.#deps
+    const { database, keys, domains, settings, clock, nextCheck } = this.#deps
     const row = await domains.current(tx, id)
     // an older check does not overrule a newer one
     if (row.last_checked_at !== null && row.last_checked_at > began) {
@@ -194,6 +194,7 @@ export class Verification {
         failing_since = ${after.failing_since}, verified_at = ${after.verified_at}, last_checked_at = ${after.last_checked_at},
         next_check_at = ${after.next_check_at} WHERE id = ${id}`,
     )
+    if (asked || after.status !== row.status) await database.caches.invalidate(tx, 'domains')
     const domain = await domains.toDomain(tx, after)
     const turned = after.status === row.status ? null : after
     if (turned) await this.#emit(tx, turned, domain)

@@ -88,6 +88,7 @@ export class EventLog {
     this.#storage = storage
     this.#tail = new EventTail({ database, find: (seq) => this.findAt(seq), hear: (event) => this.#notify(event) })
     this.onRedaction(() => this.#tail.forget())
+    database.caches.onInvalid('redactions', () => this.#redacted())
   }
 
   /** Begins to hear the events of other boxes too, where there may be some. */
@@ -147,7 +148,7 @@ export class EventLog {
       if (last) this.#cleared.set(identityId, Math.max(last.seq, this.#cleared.get(identityId) ?? 0))
       else this.#cleared.delete(identityId)
     })
-    this.#dropCaches(tx)
+    await this.#dropCaches(tx)
     return last !== undefined
   }
 
@@ -160,7 +161,7 @@ export class EventLog {
     await tx.run(
       sql`INSERT INTO hidden_events (seq, data, blob_id) SELECT seq, '', NULL FROM events WHERE resource_id = ${resourceId}`,
     )
-    this.#dropCaches(tx)
+    await this.#dropCaches(tx)
   }
 
   /** Shows the data that `hide` hid. */
@@ -175,6 +176,11 @@ export class EventLog {
   /** Adds a listener that is called after each redaction: caches of events must be dropped. */
   onRedaction(listener: () => void): void {
     this.#redactions.add(listener)
+  }
+
+  /** False while another box may have redacted events of which `onRedaction` does not know yet: what is cached of them must be read again. */
+  get knowsRedactions(): boolean {
+    return this.#database.caches.valid
   }
 
   /** Adds a listener for removed data: what others keep of it, they remove in the same transaction. */
@@ -330,13 +336,16 @@ export class EventLog {
 
   async #unhide(tx: Transaction, resourceId: string): Promise<void> {
     await tx.run(sql`DELETE FROM hidden_events WHERE seq IN (SELECT seq FROM events WHERE resource_id = ${resourceId})`)
-    this.#dropCaches(tx)
+    await this.#dropCaches(tx)
   }
 
-  #dropCaches(tx: Transaction): void {
-    tx.afterCommit(() => {
-      for (const listener of this.#redactions) listener()
-    })
+  async #dropCaches(tx: Transaction): Promise<void> {
+    await this.#database.caches.invalidate(tx, 'redactions')
+    tx.afterCommit(() => this.#redacted())
+  }
+
+  #redacted(): void {
+    for (const listener of this.#redactions) listener()
   }
 
   /** Releases the storage of events whose data was removed, and calls the listeners. */

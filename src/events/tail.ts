@@ -10,7 +10,7 @@ interface Deps {
   hear: (event: Event) => void
 }
 
-/** Milliseconds between two looks for events of other boxes. */
+/** Milliseconds between two looks for events of other boxes, and for what they have changed of that is cached. */
 const pause = 25
 
 /** Of these, one also looks for events that a box left without a position. */
@@ -91,9 +91,7 @@ export class EventTail {
       if (this.#looks % looksToPlace === 0 && (await database.get(sql`SELECT 1 FROM events WHERE seq < 0 LIMIT 1`)))
         await database.placeEvents()
       for (;;) {
-        const rows = await database.all<{ seq: number; id: string }>(
-          sql`SELECT seq, id FROM events WHERE seq > ${this.#position} ORDER BY seq LIMIT ${batch}`,
-        )
+        const rows = await database.poll(this.#position, batch)
         for (const { seq, id } of rows) await this.#hear(seq, id)
         if (rows.length < batch || this.#stopped) break
       }

@@ -93,6 +93,11 @@ export class Admission {
     this.#callbacks = new Buckets('callback', clock)
   }
 
+  /** The buckets of all policies. */
+  get policies(): readonly Buckets[] {
+    return [this.#keys, this.#sessions, this.#accounts, this.#addresses, this.#documents, this.#signIns, this.#callbacks]
+  }
+
   reload(limits: RateLimits): void {
     this.#limits = limits
   }

@@ -29,6 +29,7 @@ import { AccessLog } from './server/access-log.ts'
 import { openapiRoute } from './openapi/openapi.ts'
 import { errorBody, problemHeaders, problemOf } from './problem.ts'
 import { handleExchange, type ProtocolEndpoint } from './protocol.ts'
+import { RateExchange } from './rate-exchange.ts'
 import { rateLimitHeaders, type RateLimitState, tooMany } from './rate.ts'
 import { type Answer, type RoutePath, routePaths, stores } from './route.ts'
 import type { ApiDeps, ApiSettings } from './types.ts'
@@ -64,6 +65,8 @@ export class Api {
   /** The handler of the control socket. */
   readonly operatorHandler: RequestListener
   readonly upgrades: Upgrades
+  /** Where several boxes have the same rate limits. */
+  readonly rates: RateExchange | undefined
   readonly #deps: ApiDeps
   readonly #admission: Admission
   readonly #accessLog: AccessLog
@@ -82,6 +85,7 @@ export class Api {
     this.#settings = settings
     this.#trusted = new Networks(settings.trusted_proxies)
     this.#admission = new Admission({ ...deps, origins: () => this.#origins() }, settings, deps.clock)
+    if (deps.database.several) this.rates = new RateExchange({ ...deps, policies: this.#admission.policies })
     this.#accessLog = new AccessLog(deps.log, deps.metrics)
     this.#metrics = new CallMetrics({ ...deps, underWay: () => this.#calls.size, waiting: () => this.#turns.size })
     const handler = this.#handler()

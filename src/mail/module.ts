@@ -17,6 +17,7 @@ import { AttachmentReader } from './workers/attachment-reader.ts'
 import { AttachmentTexts } from './documents/attachment-texts.ts'
 import { Attachments, type SignedUrls } from './attachments.ts'
 import { DocumentReader } from './documents/document-reader.ts'
+import { FailedLogins, SharedFailedLogins } from '../smtp/logins.ts'
 import { SubmissionListeners, type SubmissionListenerSettings } from '../smtp/submission-listeners.ts'
 import { EmailStore } from './email-store.ts'
 import { Emails } from './emails.ts'
@@ -76,6 +77,8 @@ export class MailModule implements Module {
   readonly #metrics: MailMetrics
   readonly #documents: DocumentReader
   readonly #handlers: SystemAddressHandler[] = []
+  /** Where several boxes count failed logins together. */
+  readonly #sharedLogins: SharedFailedLogins | undefined
   #receiver: Receiver | undefined
   #submissionAuth: SubmissionAuth | undefined
   #submission: SubmissionListeners | undefined
@@ -121,6 +124,8 @@ export class MailModule implements Module {
       texts: new AttachmentTexts({ emails: this.emails, reader, documents: this.#documents }),
     })
     this.routes = [...own, ...senderRoutes(rules, new Releases({ ...deps, emails: this.emails, store }))]
+    const { database, clock, seal } = deps
+    if (database.several) this.#sharedLogins = new SharedFailedLogins({ database, clock, key: seal.key('failed logins') })
     deps.certificates.follow(() => this.#renew())
     const { queries: checks } = this.examiner
     const { queries: blocklists } = this.#screening
@@ -143,7 +148,11 @@ export class MailModule implements Module {
   }
 
   get jobs(): CronJob[] {
-    return [{ name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#sweepRaw(signal) }]
+    const logins = this.#sharedLogins
+    return [
+      { name: 'let-go-of-raw-mail', schedule: '43 3 * * *', run: (signal) => this.#sweepRaw(signal) },
+      ...(logins ? [{ name: 'sweep-failed-logins', schedule: '47 * * * * *', run: () => logins.sweep() }] : []),
+    ]
   }
 
   /** Called before `start`. */
@@ -167,7 +176,7 @@ export class MailModule implements Module {
     await this.#receiver.start()
     if (!this.#submissionAuth) return
     this.#submission = new SubmissionListeners(this.#submissionAuth, this.#submissionSettings(), {
-      clock,
+      failed: this.#sharedLogins ?? new FailedLogins(clock),
       log: submissionLog,
       budget: this.#receiver.budget,
       metrics: this.#metrics.of('submission'),

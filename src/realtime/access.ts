@@ -105,6 +105,11 @@ export class Access {
     }
   }
 
+  /** The same for all keys or sessions. */
+  someChanged(includes: (holderId: string) => boolean): void {
+    for (const opening of this.#openings) opening.changed ||= includes(opening.holder_id)
+  }
+
   /** Reads the rights again that are being read: this key, session or identity changed. */
   changed(id: string): void {
     for (const opening of this.#openings) opening.changed ||= opening.holder_id === id || opening.identity_id === id

@@ -1,4 +1,4 @@
-import type { Holders } from '../accounts/holders.ts'
+import { type Holders, isSession } from '../accounts/holders.ts'
 import { Fault, invalid } from '../core/fault.ts'
 import { PacedWork } from '../core/work/paced-work.ts'
 import { type AnyRoute, routeOf } from '../http/route.ts'
@@ -41,9 +41,9 @@ export function realtimeModule(deps: Deps): Module {
   holders.onChange((id) => {
     sockets.holderChanged(id).catch(notRead)
   })
-  deps.database.onUnsure(() => {
-    sockets.anyChanged().catch(notRead)
-  })
+  const { caches } = deps.database
+  caches.onInvalid('keys', () => void sockets.someChanged((holderId) => !isSession(holderId)).catch(notRead))
+  caches.onInvalid('sessions', () => void sockets.someChanged(isSession).catch(notRead))
   const hold: Sockets['hold'] = (socket, grant) => sockets.hold(socket, grant)
   const paced = new PacedWork()
   const failed = (error: unknown): void => log.error({ err: error }, 'event could not be sent to a WebSocket')

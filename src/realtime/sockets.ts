@@ -139,9 +139,11 @@ export class Sockets {
     await this.#renew([...concerned], ({ identity_id }) => identity_id === id)
   }
 
-  /** Re-checks all grants. */
-  async anyChanged(): Promise<void> {
-    await this.#renew([...this.#guests.values()], () => true)
+  /** Re-checks the grants of these keys and sessions: some of them changed. */
+  async someChanged(includes: (holderId: string) => boolean): Promise<void> {
+    this.#access.someChanged(includes)
+    const guests = [...this.#guests.values()].filter(({ grants }) => [...grants].some((grant) => includes(grant.holder_id)))
+    await this.#renew(guests, (grant) => includes(grant.holder_id))
   }
 
   identityDeleted(id: string): void {
@@ -171,10 +173,18 @@ export class Sockets {
   async #renew(guests: readonly ManagedSession[], isChanged: (grant: Grant) => boolean): Promise<void> {
     // all at once: each is read later than the one before
     for (const { socket } of guests) socket.suspend()
+    // many sockets may be of one key
+    const ends = new Map<string, Promise<number>>()
+    const endOf = (grant: Grant): Promise<number> => {
+      const what = `${grant.holder_id} ${grant.secret} ${grant.account_id} ${grant.identity_id}`
+      const end = ends.get(what) ?? this.#access.until(grant)
+      ends.set(what, end)
+      return end
+    }
     for (const guest of guests) {
       for (const grant of guest.grants) {
         if (!isChanged(grant)) continue
-        grant.until = await this.#access.until(grant).catch((error: unknown) => {
+        grant.until = await endOf(grant).catch((error: unknown) => {
           // a changed key that cannot be read again grants nothing
           this.#socketDeps.failed(error)
           return 0

@@ -26,7 +26,7 @@ export class StoredFrames {
   /** Undefined for an event that is no longer in the log. */
   async read(seq: number, channel: ChannelName): Promise<Buffer | undefined> {
     const key = `${channel} ${seq}`
-    const kept = this.#kept.get(key)
+    const kept = this.#events.knowsRedactions ? this.#kept.get(key) : undefined
     if (kept) return kept
     const before = this.#redactions
     const event = await this.#events.findAt(seq)

@@ -2,7 +2,7 @@ import type { Basis } from '../basis.ts'
 import type { BoundEndpoint, Endpoint } from '../net/listen.ts'
 import type { MemoryBudget } from './memory-budget.ts'
 import { type ListenerMetrics, SessionLog } from './session-log.ts'
-import { LoginAttempts, type LoginLimits } from './logins.ts'
+import { type FailedLoginCounter, LoginAttempts, type LoginLimits } from './logins.ts'
 import type { SubmissionAuth } from './delivery-target.ts'
 import { Receiver, type ReceiverSettings } from './receiver.ts'
 
@@ -11,7 +11,8 @@ export interface SubmissionListenerSettings extends ReceiverSettings, LoginLimit
   listen_tls: Endpoint[]
 }
 
-interface Deps extends Pick<Basis, 'clock' | 'log'> {
+interface Deps extends Pick<Basis, 'log'> {
+  failed: FailedLoginCounter
   budget: MemoryBudget
   metrics: ListenerMetrics
 }
@@ -24,11 +25,11 @@ export class SubmissionListeners {
   readonly #tls: Receiver | null
   #settings: SubmissionListenerSettings
 
-  constructor(submissionAuth: SubmissionAuth, settings: SubmissionListenerSettings, { clock, log, ...beside }: Deps) {
+  constructor(submissionAuth: SubmissionAuth, settings: SubmissionListenerSettings, { failed, log, ...beside }: Deps) {
     this.#submissionAuth = submissionAuth
     this.#settings = settings
     const sessionLog = new SessionLog(log, beside.metrics)
-    this.#logins = new LoginAttempts(submissionAuth, () => this.#settings, clock, log, sessionLog)
+    this.#logins = new LoginAttempts(submissionAuth, () => this.#settings, { failed, log, sessionLog })
     const create = (receiverSettings: ReceiverSettings): Receiver | null =>
       receiverSettings.listen.length === 0 ? null : new Receiver(receiverSettings, this.#logins, log, { ...beside, sessionLog })
     this.#starttls = create(this.#settingsFor(false))

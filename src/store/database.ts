@@ -65,6 +65,22 @@ export interface Run {
   onEnded(listener: () => void): void
 }
 
+/** Kinds of what a box keeps in memory of the database. `redactions` is the data of events. */
+export type Cached = 'keys' | 'sessions' | 'domains' | 'dkim_keys' | 'signing_keys' | 'redactions' | 'state'
+
+/** What a box has cached of rows that other boxes may change. Where there is no other, nothing is written or read for it. */
+export interface Caches {
+  /** False while changes by other boxes may not be known yet: what is cached must be read again. */
+  readonly valid: boolean
+  /** Has the other boxes drop what they have of this kind, once the transaction is on disk. */
+  invalidate(tx: Transaction, kind: Cached): Promise<void>
+  /**
+   * Adds a listener that is called when another box has changed rows of this kind, and after `storage_unsure`, once the server has stored it or not.
+   * Nothing is valid before it has resolved; when it rejects, it is called again.
+   */
+  onInvalid(kind: Cached, listener: () => void | Promise<void>): void
+}
+
 /**
  * The interface of database engines. Reads outside a transaction see only committed data. Values are always parameters.
  *
@@ -76,6 +92,8 @@ export interface Run {
  */
 export interface Database extends Reader {
   readonly run: Run
+  /** True if several boxes may have the database open at the same time: they count together what one alone counts in memory. */
+  readonly several: boolean
   /**
    * Runs the work and resolves when its writes are synced to disk. Work that throws is rolled back.
    * Only database calls may be awaited inside `work`: many transactions share one commit. Work that does not settle is aborted after a timeout.
@@ -92,13 +110,15 @@ export interface Database extends Reader {
   readonly placesEvents: boolean
   /** Gives positions to all events that are committed, also by other boxes. Does nothing where they have them when they are inserted. */
   placeEvents(): Promise<void>
+  /** The events that have positions after this one, at most `limit`, in their order. The same query finds what other boxes have changed of `caches`. */
+  poll(after: number, limit: number): Promise<{ seq: number; id: string }[]>
+  readonly caches: Caches
   /** Runs the work; `mark` is written in the first of its transactions that commits, so that both are on disk or neither is. */
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
   /** Runs the work, and records it in the first of its transactions that wrote something and for which `record` returns true. */
   recording<T>(recording: Recording, work: () => Promise<T>): Promise<T>
   /**
-   * Adds a listener that is called when a transaction threw `storage_unsure`, once the server has stored it or not: what is in memory of the database
-   * must be read again.
+   * Adds a listener that is called when a transaction threw `storage_unsure`, once the server has stored it or not.
    */
   onUnsure(listener: () => void): void
   /**

@@ -25,7 +25,11 @@ export class Keyring {
     const name = box?.master_key_name ?? null
     const master = key.settle(name)
     if (name === null) {
-      await database.transaction((tx) => tx.run(sql`UPDATE box SET master_key_name = ${nameOf(master)}`))
+      const { changes } = await database.transaction((tx) =>
+        tx.run(sql`UPDATE box SET master_key_name = ${nameOf(master)} WHERE master_key_name IS NULL`),
+      )
+      // another box that was opened at the same time may have another key
+      if (changes === 0) return Keyring.open(database, key)
     }
     return new Keyring(database, key, new Seal(master))
   }

@@ -24,8 +24,17 @@ export const State = z.strictObject({
 })
 export type State = z.output<typeof State>
 
+/** The operator's document, wherever it is kept. */
+export interface OperatorState {
+  readonly data: Readonly<State>
+  /** Reads the file again after an edit. When it is invalid, throws an Error with a readable message and keeps the current state. */
+  reread(): Promise<void>
+  /** Applies a change and resolves when it is on disk. Concurrent changes are applied one after the other. Nothing changes when `change` throws. */
+  update(change: (state: State) => void): Promise<void>
+}
+
 /** `state.json` by lowdb: every write creates a new file, syncs it and renames it into place; the previous one stays as `state.json.previous`. */
-export class StateFile {
+export class StateFile implements OperatorState {
   readonly #low: Low<State>
   #data: State
   #last: Promise<void> = Promise.resolve()
@@ -50,18 +59,23 @@ export class StateFile {
     return this.#data
   }
 
-  /** Reads the file again after an edit. When it is invalid, throws an Error with a readable message and keeps the current state. */
   reread(): Promise<void> {
     const turn = this.#last.then(() => this.#reread())
     this.#last = turn.catch(() => {})
     return turn
   }
 
-  /** Applies a change and resolves when it is on disk. Concurrent changes are applied one after the other. Nothing changes when `change` throws. */
   update(change: (state: State) => void): Promise<void> {
-    const turn = this.#last.then(() => this.#apply(change))
-    this.#last = turn.catch(() => {})
-    return turn
+    return this.#take(() => {
+      const next = structuredClone(this.#data)
+      change(next)
+      return State.parse(next)
+    })
+  }
+
+  /** Writes another state in its place. */
+  replace(state: State): Promise<void> {
+    return this.#take(() => state)
   }
 
   async #reread(): Promise<void> {
@@ -71,10 +85,14 @@ export class StateFile {
     this.#data = written
   }
 
-  async #apply(change: (state: State) => void): Promise<void> {
-    const next = structuredClone(this.#data)
-    change(next)
-    this.#low.data = State.parse(next)
+  #take(make: () => State): Promise<void> {
+    const turn = this.#last.then(() => this.#write(make))
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  async #write(make: () => State): Promise<void> {
+    this.#low.data = make()
     await this.#low.write()
     this.#data = this.#low.data
   }

@@ -164,7 +164,7 @@ export class Waiting {
   /** Undefined for a message that was deleted meanwhile. The same object for the same message. */
   async #answerAt(seq: number | undefined): Promise<WaitAnswer | undefined> {
     if (seq === undefined) return undefined
-    const known = this.#answers.get(String(seq))
+    const known = this.#deps.events.knowsRedactions ? this.#answers.get(String(seq)) : undefined
     if (known) return known
     const event = await this.#deps.events.findAt(seq)
     if (!event || !briefOf(event)) return undefined

@@ -30,6 +30,7 @@ export class SigningKeys implements TokenSigner {
 
   constructor(deps: Deps) {
     this.#deps = deps
+    deps.database.caches.onInvalid('signing_keys', () => (this.#active = undefined))
   }
 
   async sign(claims: Record<string, unknown>, typ = 'JWT'): Promise<string> {
@@ -104,6 +105,7 @@ export class SigningKeys implements TokenSigner {
       )
       await tx.run(sql`UPDATE signing_keys SET state = 'active', activated_at = ${this.#now()} WHERE state = 'next'`)
       await this.#insert(tx, fresh, 'next')
+      await database.caches.invalidate(tx, 'signing_keys')
       return next!.kid
     })
     this.#active = undefined
@@ -118,6 +120,7 @@ export class SigningKeys implements TokenSigner {
     const [active, next] = [await freshKey(), await freshKey()]
     await database.transaction(async (tx) => {
       await tx.run(sql`DELETE FROM signing_keys`)
+      await database.caches.invalidate(tx, 'signing_keys')
       await this.#insert(tx, active, 'active')
       await this.#insert(tx, next, 'next')
     })
@@ -127,7 +130,7 @@ export class SigningKeys implements TokenSigner {
   }
 
   #signing(): Promise<{ kid: string; key: KeyObject }> {
-    if (this.#active) return this.#active
+    if (this.#active && this.#deps.database.caches.valid) return this.#active
     const opening = this.#open()
     this.#active = opening
     opening.catch(() => this.#active === opening && (this.#active = undefined))
@@ -146,6 +149,8 @@ export class SigningKeys implements TokenSigner {
     if (await database.get(sql`SELECT 1 FROM signing_keys WHERE state = 'active'`)) return
     const [active, next] = [await freshKey(), await freshKey()]
     await database.transaction(async (tx) => {
+      // another box may have made them meanwhile
+      if (await tx.get(sql`SELECT 1 FROM signing_keys WHERE state = 'active'`)) return
       await this.#insert(tx, active, 'active')
       await this.#insert(tx, next, 'next')
     })

@@ -20,6 +20,7 @@ import { limitless } from '../support/limitless.ts'
 import { appliance } from '../support/appliance.ts'
 import { DnsStub } from '../support/dns-stub.ts'
 import { folder } from '../support/folder.ts'
+import { onlyCaches } from '../../src/store/sqlite/only-run.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { publish, verifiedDomain } from '../support/verified-domain.ts'
 
@@ -247,7 +248,7 @@ test('keys for one account do not wait behind all those of another, and none are
   const waiting: (() => void)[] = []
   const keys = new DkimKeys({
     ...({} as Pick<ConstructorParameters<typeof DkimKeys>[0], 'seal' | 'nextCheck'>),
-    database: { onUnsure: () => undefined } as unknown as Database,
+    database: { caches: onlyCaches } as unknown as Database,
     clock: new HeldClock(),
     rsaPair: () => new Promise((resolve) => waiting.push(() => resolve(pair))),
   })

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { DatabaseSync } from 'node:sqlite'
 import type { Database, Sql, Transaction, Value } from '../../src/store/database.ts'
-import { OnlyRun } from '../../src/store/sqlite/only-run.ts'
+import { onlyCaches, OnlyRun } from '../../src/store/sqlite/only-run.ts'
 
 const schema = `CREATE TABLE IF NOT EXISTS idempotency_keys (
   holder TEXT NOT NULL,
@@ -38,7 +38,10 @@ export function openDatabase(file = ':memory:'): Database {
   return {
     ...reader,
     run: new OnlyRun(),
+    several: false,
     placesEvents: false,
+    caches: onlyCaches,
+    poll: async () => [],
     placeEvents: async () => undefined,
     size: async () => 0,
     transaction: <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {

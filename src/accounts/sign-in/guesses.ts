@@ -1,8 +1,9 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
-import { type Clock, day, hour, minute } from '../../core/clock.ts'
-import { Fault } from '../../core/fault.ts'
+import { type Clock, day } from '../../core/clock.ts'
 import { lruMap, lruMapOfBytes } from '../../core/memory.ts'
-import { networksOf } from '../../net/networks.ts'
+import { type Database, sql } from '../../store/database.ts'
+import { countCode, countGuess, type CountedGuess, noTallies, type Tallies } from './tallies.ts'
 
 /** The target of a guess. */
 export interface GuessTarget {
@@ -17,53 +18,44 @@ export interface GuessTarget {
 /** A guess that counts as wrong until it is marked otherwise. */
 export interface Guess {
   /** The guess was right: resets the counters of its networks. */
-  right(): void
+  right(): void | Promise<void>
   /** The guess was neither right nor wrong. */
-  undone(): void
+  undone(): void | Promise<void>
 }
-
-interface Tally {
-  wrong: number
-  /** Milliseconds since the epoch: of the last guess from a network, or of the first code. */
-  at: number
-}
-
-/** The counters of one name. */
-interface Tallies {
-  /** The remaining guesses shared by all networks without an earlier sign-in, and since when. */
-  left: number
-  filled: number
-  /** The least recently used first; a Map, as there are many with few entries: an empty `lruMap` has 2 kB. */
-  networks: Map<string, Tally>
-  codes: Tally
-}
-
-/** Consecutive wrong guesses without a delay: from an IPv4 address or IPv6 /64, a /56, a /48. */
-const free = [5, 10, 20] as const
-
-/** The delays after that: the first, doubled each time, and the longest. */
-const pause = { first: minute, longest: 15 * minute }
-
-/** Wrong guesses from all networks without an earlier sign-in together: a burst of this many, and then one a minute. */
-const fromAnywhere = 50
-
-/** Wrong codes an hour from such networks, given with the right password, after which codes are rejected unchecked. */
-const maxCodes = 30
 
 /**
- * The most networks of one name, existing names, and bytes of names that do not exist, of which strangers choose as many as they like. Beyond it the
- * least recently used is dropped.
+ * Slows down guessing without lockouts. Each name counts its wrong guesses by network, and those from networks without an earlier sign-in
+ * together. A network with an earlier sign-in is only subject to its own count.
  */
-const remembered = { networks: 1000, names: 100_000, bytesOfNobodies: 32 * 1024 * 1024 }
+export interface GuessCounter {
+  /** Throws Fault rate_limited, code `too_many_attempts`, while guesses at this name from this network are delayed. */
+  begin(target: GuessTarget, address: string): Guess | Promise<Guess>
+  /**
+   * The same for the codes of an authenticator app, which are short enough to be found from many networks at once. Throws after too many.
+   * Recovery codes are too long for that and stay available to the owner, as do networks with an earlier sign-in.
+   */
+  beginCode(target: GuessTarget): Guess | Promise<Guess>
+}
+
+/**
+ * The most existing names, bytes in memory of names that do not exist, of which strangers choose as many as they like, and rows of those.
+ * Beyond it the least recently used is dropped.
+ */
+const remembered = { names: 100_000, bytesOfNobodies: 32 * 1024 * 1024, rowsOfNobodies: 50_000 }
 
 /** Estimated bytes of a name, and of one of its networks. */
 const bytesOf = { name: 500, network: 200 }
 
-/**
- * Slows down guessing without lockouts. Each name counts its wrong guesses by network, and those from networks without an earlier sign-in
- * together. A network with an earlier sign-in is only subject to its own count. The counters are in memory and lost at a restart.
- */
-export class Guesses {
+/** A guess that was counted in memory. */
+interface LocalGuess extends Guess {
+  right(): void
+  undone(): void
+}
+
+const uncounted: LocalGuess = { right: nothing, undone: nothing }
+
+/** Counts the guesses of one box alone: in memory, and lost at a restart. */
+export class Guesses implements GuessCounter {
   readonly #clock: Clock
   readonly #names = lruMap<Tallies>(remembered.names)
   readonly #nobodies = lruMapOfBytes<Tallies>(
@@ -80,66 +72,26 @@ export class Guesses {
     return this.#names.size + this.#nobodies.size
   }
 
-  /** Throws Fault rate_limited, code `too_many_attempts`, while guesses at this name from this network are delayed. */
-  begin(target: GuessTarget, address: string): Guess {
+  begin(target: GuessTarget, address: string): LocalGuess {
     const tallies = this.#of(target)
-    const now = this.#clock.now()
-    const places = target.known ? networksOf(address).slice(0, 1) : networksOf(address)
-    const before = places.map((place) => recent(tallies.networks.get(place), now - day))
-    const rest = Math.max(...before.map(({ wrong, at }, index) => at + pauseAfter(wrong - free[index]!) - now))
-    if (rest > 0) throw tooMany(rest)
-    if (!target.known) takeOne(tallies, now)
-    for (const [index, place] of places.entries()) {
-      setTally(tallies.networks, place, { wrong: before[index]!.wrong + 1, at: now })
-    }
+    const counted = countGuess(tallies, target.known, address, this.#clock.now())
     if (!target.exists) this.#resize(target.name, tallies)
-    const undone = (): void => {
-      if (!target.known) tallies.left = Math.min(fromAnywhere, tallies.left + 1)
-      for (const [index, place] of places.entries()) {
-        const tally = tallies.networks.get(place)
-        if (!tally) continue
-        tally.wrong -= 1
-        // an expired delay does not start again
-        if (tally.at === now) tally.at = before[index]!.at
-        if (tally.wrong <= 0) tallies.networks.delete(place)
-      }
-    }
-    return {
-      undone,
-      right: () => {
-        undone()
-        for (const place of places) tallies.networks.delete(place)
-      },
-    }
+    return { right: () => counted.right(tallies), undone: () => counted.undone(tallies) }
   }
 
-  /**
-   * The same for the codes of an authenticator app, which are short enough to be found from many networks at once. Throws after too many.
-   * Recovery codes are too long for that and stay available to the owner, as do networks with an earlier sign-in.
-   */
-  beginCode(target: GuessTarget): Guess {
-    if (target.known) return { right: nothing, undone: nothing }
+  beginCode(target: GuessTarget): LocalGuess {
+    if (target.known) return uncounted
     const tallies = this.#of(target)
-    const now = this.#clock.now()
-    const codes = recent(tallies.codes, now - hour)
-    if (codes.wrong >= maxCodes) throw tooMany(codes.at + hour - now, ' Or use a recovery code.')
-    tallies.codes = { wrong: codes.wrong + 1, at: codes.wrong === 0 ? now : codes.at }
-    const undone = (): void => void (tallies.codes.wrong -= 1)
-    return { undone, right: undone }
+    const counted = countCode(tallies, this.#clock.now())
+    return { right: () => counted.right(tallies), undone: () => counted.undone(tallies) }
   }
 
   #of({ name, exists }: GuessTarget): Tallies {
     const names = exists ? this.#names : this.#nobodies
     const who = digest(name)
-    const now = this.#clock.now()
     const known = names.get(who)
     if (known) return known
-    const tallies = {
-      left: fromAnywhere,
-      filled: now,
-      networks: new Map<string, Tally>(),
-      codes: { wrong: 0, at: now },
-    }
+    const tallies = noTallies(this.#clock.now())
     names.set(who, tallies)
     return tallies
   }
@@ -152,24 +104,65 @@ export class Guesses {
   }
 }
 
-/** The delay of a network after this many wrong guesses beyond the free ones, in milliseconds. */
-function pauseAfter(beyond: number): number {
-  return beyond < 0 ? -Infinity : Math.min(pause.longest, pause.first * 2 ** beyond)
+/** Counts the guesses of several boxes together, in their database. */
+export class SharedGuesses implements GuessCounter {
+  readonly #database: Database
+  readonly #clock: Clock
+  /** A guess is counted whatever becomes of the call that made it, so its transaction is no part of that. */
+  readonly #apart = AsyncLocalStorage.snapshot()
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database
+    this.#clock = clock
+  }
+
+  begin(target: GuessTarget, address: string): Promise<Guess> {
+    return this.#begin(target, (tallies) => countGuess(tallies, target.known, address, this.#clock.now()))
+  }
+
+  async beginCode(target: GuessTarget): Promise<Guess> {
+    return target.known ? uncounted : this.#begin(target, (tallies) => countCode(tallies, this.#clock.now()))
+  }
+
+  /** Removes what counts no more, and of names that do not exist all but the latest. */
+  async sweep(): Promise<void> {
+    const kept = sql`SELECT used_at FROM guesses WHERE known = 0 ORDER BY used_at DESC LIMIT 1 OFFSET ${remembered.rowsOfNobodies}`
+    await this.#database.transaction(async (tx) => {
+      await tx.run(sql`DELETE FROM guesses WHERE used_at <= ${this.#clock.now() - day}`)
+      await tx.run(sql`DELETE FROM guesses WHERE known = 0 AND used_at <= (${kept})`)
+    })
+  }
+
+  async #begin(target: GuessTarget, count: (tallies: Tallies) => CountedGuess): Promise<Guess> {
+    const { right, undone } = await this.#change(target, count)
+    return { right: () => this.#change(target, right), undone: () => this.#change(target, undone) }
+  }
+
+  #change<Result>({ name, exists }: GuessTarget, change: (tallies: Tallies) => Result): Promise<Result> {
+    const who = digest(name)
+    const work = (): Promise<Result> =>
+      this.#database.transaction(async (tx) => {
+        const now = this.#clock.now()
+        const row = await tx.get<{ tallies: string }>(sql`SELECT tallies FROM guesses WHERE name = ${who}`)
+        const tallies = row ? fromText(row.tallies) : noTallies(now)
+        const result = change(tallies)
+        await tx.run(
+          sql`INSERT INTO guesses (name, tallies, known, used_at) VALUES (${who}, ${toText(tallies)}, ${Number(exists)}, ${now})
+            ON CONFLICT (name) DO UPDATE SET tallies = excluded.tallies, known = excluded.known, used_at = excluded.used_at`,
+        )
+        return result
+      })
+    return this.#apart(work)
+  }
 }
 
-/** Throws when none is left. */
-function takeOne(tallies: Tallies, now: number): void {
-  const left = Math.min(fromAnywhere, tallies.left + Math.max(0, now - tallies.filled) / minute)
-  if (left < 1) throw tooMany((1 - left) * minute)
-  tallies.left = left - 1
-  tallies.filled = now
+function toText(tallies: Tallies): string {
+  return JSON.stringify({ ...tallies, networks: [...tallies.networks] })
 }
 
-/** Sets the tally of a network as the most recently used; the least recently used is dropped when there are too many. */
-function setTally(networks: Tallies['networks'], network: string, tally: Tally): void {
-  networks.delete(network)
-  networks.set(network, tally)
-  if (networks.size > remembered.networks) networks.delete(networks.keys().next().value!)
+function fromText(text: string): Tallies {
+  const stored = JSON.parse(text) as Omit<Tallies, 'networks'> & { networks: [string, Tallies['codes']][] }
+  return { ...stored, networks: new Map(stored.networks) }
 }
 
 /** Names are untrusted, have any length, and may be a password in the wrong field: only a hash is kept. */
@@ -177,16 +170,4 @@ function digest(text: string): string {
   return createHash('sha256').update(text).digest('base64url').slice(0, 22)
 }
 
-function recent(tally: Tally | undefined, since: number): Tally {
-  return tally && tally.at > since ? tally : { wrong: 0, at: 0 }
-}
-
 function nothing(): void {}
-
-function tooMany(rest: number, otherwise = ''): Fault {
-  const seconds = Math.ceil(rest / 1000)
-  return new Fault('rate_limited', `Too many wrong attempts. Try again in ${seconds} s.${otherwise}`, {
-    code: 'too_many_attempts',
-    retryAfter: seconds,
-  })
-}

@@ -172,22 +172,22 @@ export class LoginChanges {
     login: LoginRow,
     what: 'password' | 'code',
     work: () => Promise<void>,
-    also?: (target: GuessTarget) => Guess | undefined,
+    also?: (target: GuessTarget) => Guess | Promise<Guess> | undefined,
   ): Promise<void> {
     const { guesses, networks } = this.#deps
     const known = await networks.has(login.id, caller.ip)
     const target = { name: `${what} ${login.id}`, exists: true, known }
-    const guess = guesses.begin(target, caller.ip)
+    const guess = await guesses.begin(target, caller.ip)
     let second: Guess | undefined
     try {
-      second = also?.(target)
+      second = await also?.(target)
       await work()
-      guess.right()
-      second?.right()
+      await guess.right()
+      await second?.right()
     } catch (error) {
       const wrong = error instanceof Fault && error.type === 'forbidden'
       if (wrong) this.#deps.log.warn({ ...line(caller), why: error.code }, 'Password or code rejected')
-      else for (const one of [guess, second]) one?.undone()
+      else for (const one of [guess, second]) await one?.undone()
       throw error
     }
   }

@@ -72,7 +72,7 @@ export class Sessions {
     this.#cursors = deps.cursors
     this.#exists = deps.exists
     this.#settings = deps.settings
-    deps.database.onUnsure(() => this.#forgetKnown())
+    deps.database.caches.onInvalid('sessions', () => this.#forgetKnown())
   }
 
   reload(settings: SessionSettings): void {
@@ -187,7 +187,8 @@ export class Sessions {
     const used = [...this.#used]
     if (used.length === 0 && !(await this.#database.get(sql`SELECT 1 FROM sessions WHERE ${over} LIMIT 1`))) return
     await this.#database.transaction(async (tx) => {
-      for (const [id, at] of used) await tx.run(sql`UPDATE sessions SET last_used_at = ${iso(at)} WHERE id = ${id}`)
+      for (const [id, at] of used)
+        await tx.run(sql`UPDATE sessions SET last_used_at = ${iso(at)} WHERE id = ${id} AND last_used_at < ${iso(at)}`)
       await this.#end(tx, over)
     })
     for (const [id, at] of used) if (this.#used.get(id) === at) this.#used.delete(id)
@@ -195,7 +196,10 @@ export class Sessions {
 
   async #end(tx: Transaction, which: Sql): Promise<number> {
     const ended = await tx.all<{ id: string }>(sql`DELETE FROM sessions WHERE ${which} RETURNING id`)
-    if (ended.length > 0) tx.afterCommit(() => this.#forget(ended.map(({ id }) => id)))
+    if (ended.length > 0) {
+      await this.#database.caches.invalidate(tx, 'sessions')
+      tx.afterCommit(() => this.#forget(ended.map(({ id }) => id)))
+    }
     return ended.length
   }
 
@@ -214,8 +218,9 @@ export class Sessions {
   async #find(hash: string): Promise<Known | undefined> {
     // what is read before a change must not be found after it
     const cache = this.#known
-    const found = cache.get(hash)
-    if (found) return found
+    const found = this.#database.caches.valid ? cache.get(hash) : undefined
+    // another box may have seen it since
+    if (found && this.#lives(found, this.#clock.now())) return found
     const row = await this.#database.get<SessionRow>(sql`${withRole} WHERE hash = ${hash}`)
     if (!row) return undefined
     const known = this.#knownOf(row)

@@ -5,7 +5,7 @@ import type { Counter } from '../../core/metrics.ts'
 import type { Caller } from '../../core/scopes.ts'
 import type { Transaction } from '../../store/database.ts'
 import type { Accounts } from '../accounts.ts'
-import type { Guess, Guesses, GuessTarget } from './guesses.ts'
+import type { Guess, GuessCounter, GuessTarget } from './guesses.ts'
 import type { KnownNetworks } from './known-networks.ts'
 import { folded, type LoginRow, type Logins } from './logins.ts'
 import type { SignInInput } from '../model.ts'
@@ -18,7 +18,7 @@ export interface SignInDeps extends Pick<Basis, 'metrics' | 'database' | 'clock'
   logins: Logins
   hashes: PasswordHashes
   factor: SecondFactor
-  guesses: Guesses
+  guesses: GuessCounter
   networks: KnownNetworks
   sessions: Sessions
 }
@@ -59,14 +59,14 @@ export class SignIn {
     const found = await logins.byEmail(input.email)
     const login = found && accounts.exists(found.account_id) ? found : undefined
     const target = await this.#target(visitor, input, login)
-    const guess = this.#begin(visitor, target, login)
+    const guess = await this.#begin(visitor, target, login)
     try {
       const session = await this.#enter(visitor, input, login, target)
-      guess.right()
+      await guess.right()
       log.info({ account_id: session.account_id, session_id: session.id, address: visitor.ip }, 'Signed in')
       return session
     } catch (error) {
-      if (!isWrong(error)) guess.undone()
+      if (!isWrong(error)) await guess.undone()
       // the address field may contain a password by mistake
       if (error instanceof Fault) {
         log.warn({ address: visitor.ip, why: error.code }, 'Sign-in refused')
@@ -76,9 +76,9 @@ export class SignIn {
     }
   }
 
-  #begin(visitor: Visitor, target: GuessTarget, login: LoginRow | undefined): Guess {
+  async #begin(visitor: Visitor, target: GuessTarget, login: LoginRow | undefined): Promise<Guess> {
     try {
-      return this.#deps.guesses.begin(target, visitor.ip)
+      return await this.#deps.guesses.begin(target, visitor.ip)
     } catch (error) {
       if (error instanceof Fault) this.#recordFailure(visitor, login, error)
       throw error
@@ -124,7 +124,7 @@ export class SignIn {
     if (!login || !fits) throw wrongCredentials()
     const better = hashes.isOutdated(login.password) ? await hashes.hash(input.password) : undefined
     const code = input.totp ?? input.recovery_code
-    const codeGuess = this.#codeGuess(login, code, target)
+    const codeGuess = await this.#codeGuess(login, code, target)
     try {
       const session = await database.transaction(async (tx) => {
         const now = await logins.of(login.id, tx)
@@ -137,10 +137,10 @@ export class SignIn {
         await this.#recordSession(tx, opened, visitor, login.confirmed_at !== null)
         return opened
       })
-      codeGuess?.right()
+      await codeGuess?.right()
       return session
     } catch (error) {
-      if (!isWrong(error)) codeGuess?.undone()
+      if (!isWrong(error)) await codeGuess?.undone()
       throw error
     }
   }
@@ -163,7 +163,7 @@ export class SignIn {
     })
   }
 
-  #codeGuess({ id, confirmed_at }: LoginRow, code: string | undefined, target: GuessTarget): Guess | undefined {
+  async #codeGuess({ id, confirmed_at }: LoginRow, code: string | undefined, target: GuessTarget): Promise<Guess | undefined> {
     if (confirmed_at === null || code === undefined || !isAppCode(code)) return undefined
     return this.#deps.guesses.beginCode({ ...target, name: id })
   }

@@ -88,6 +88,7 @@ export class HttpServer {
   async start(): Promise<void> {
     try {
       await this.#start(this.#settings)
+      this.#api.rates?.start()
     } catch (error) {
       await this.stop()
       throw error
@@ -112,6 +113,7 @@ export class HttpServer {
     }, stopTimeout)
     await closed
     clearTimeout(timer)
+    await this.#api.rates?.stop()
     this.#addresses = {}
   }
 

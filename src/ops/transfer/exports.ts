@@ -1,7 +1,7 @@
 import type { Basis } from '../../basis.ts'
 import { createHash } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
-import { chmod, mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
+import { chmod, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -19,6 +19,7 @@ import { readIndex, type SignedUrls } from '../../mail/attachments.ts'
 import { WorkLimiter } from '../../net/work-limiter.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
 import { Contents } from './contents.ts'
+import type { ExportFiles } from './export-files.ts'
 import { type Exported, type ExportInput, exportKind } from './model.ts'
 
 interface Deps extends Pick<Basis, 'space' | 'clock'> {
@@ -28,7 +29,8 @@ interface Deps extends Pick<Basis, 'space' | 'clock'> {
   sms: SmsArchive
   routes: () => readonly AnyRoute[]
   urls: SignedUrls
-  /** The directory of the files, with mode 0700. */
+  files: ExportFiles
+  /** The directory in which they are written, with mode 0700. */
   directory: string
 }
 
@@ -52,7 +54,7 @@ export class Exports {
     this.#deps = deps
     deps.jobs.endedBy(exportKind, ['messages:write', 'emails:write'])
     deps.jobs.presents(exportKind, (caller, id, result) => this.#present(caller, id, result))
-    deps.jobs.keepsFiles(exportKind, (id) => rm(this.#path(id), { force: true }))
+    deps.jobs.keepsFiles(exportKind, (id) => deps.files.remove(id))
   }
 
   /** Starts an export of what the caller may read of an identity. */
@@ -76,26 +78,20 @@ export class Exports {
 
   async open(id: string, index: string, query: SignedQuery, ip: string): Promise<Download> {
     const holder = await this.#deps.urls.verify(id, readIndex(index, 'a file'), query)
-    const path = this.#path(id)
-    const found = await stat(path).catch(() => undefined)
+    const found = await this.#deps.files.find(id)
     // its identity may have been deleted, and with it the job
-    if (!found || !(await this.#deps.jobs.knows(id))) throw notFound('export; it is kept for 24 hours')
+    if (!found || !(await this.#deps.jobs.knows(id))) {
+      found?.bytes.destroy()
+      throw notFound('export; it is kept for 24 hours')
+    }
     this.#deps.urls.record(holder, { address: ip, action: 'export.downloaded', target: id, identity_id: null })
     const headers = { 'Content-Disposition': `attachment; filename="${id}.zip"`, 'Content-Length': String(found.size) }
-    return { type: 'application/zip', bytes: createReadStream(path), headers }
+    return { type: 'application/zip', bytes: found.bytes, headers }
   }
 
   /** Removes files that are a day old, or whose job was deleted or interrupted. */
   async sweep(): Promise<void> {
-    const { directory, clock, jobs } = this.#deps
-    for (const name of await readdir(directory).catch(() => [])) {
-      const path = join(directory, name)
-      const found = await stat(path).catch(() => undefined)
-      const id = /^(job_\w{26})\.zip$/.exec(name)?.[1]
-      const left = id === undefined || !(await jobs.knows(id))
-      if (found && (found.mtimeMs < clock.now() - lifetime || (left && !jobs.runs(name.slice(0, 30)))))
-        await rm(path, { force: true })
-    }
+    await this.#deps.files.sweep(lifetime)
   }
 
   async #write(
@@ -126,7 +122,7 @@ export class Exports {
     })
     try {
       await pipeline(zip(contents.all(spool)), measured, createWriteStream(part, { mode: 0o600, flush: true }), { signal })
-      await rename(part, this.#path(id))
+      await this.#deps.files.add(id, part)
     } finally {
       await Promise.all([rm(part, { force: true }), rm(spool, { force: true })])
     }
@@ -145,9 +141,5 @@ export class Exports {
   #present(caller: Caller, id: string, result: Result): Result {
     const until = Date.parse(result['expires_at'] as string)
     return { ...result, ...this.#deps.urls.sign(caller, id, 0, { place: 'exports', until }) }
-  }
-
-  #path(id: string): string {
-    return join(this.#deps.directory, `${id}.zip`)
   }
 }

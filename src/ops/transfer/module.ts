@@ -6,6 +6,7 @@ import type { MailArchive } from '../../mail/archive.ts'
 import type { SignedUrls } from '../../mail/attachments.ts'
 import type { ModuleBasis, Module } from '../../module.ts'
 import type { SmsArchive } from '../../sms/archive.ts'
+import { LocalExportFiles, SharedExportFiles } from './export-files.ts'
 import { Exports } from './exports.ts'
 import { Imports } from './imports.ts'
 import { routes } from './routes.ts'
@@ -23,7 +24,9 @@ interface Deps extends ModuleBasis {
 export function transferModule(deps: Deps): Module {
   const { data_dir, transfer } = deps.config
   let limit = transfer.upload_limit
-  const exports = new Exports({ ...deps, directory: join(data_dir, 'exports') })
+  const filed = { ...deps, directory: join(data_dir, 'exports') }
+  const files = deps.database.several ? new SharedExportFiles(filed) : new LocalExportFiles(filed)
+  const exports = new Exports({ ...filed, files })
   const imports = new Imports({ ...deps, limit: () => limit, directory: join(data_dir, 'imports') })
   return {
     name: 'transfer',

@@ -18,11 +18,11 @@ import {
   type Target,
 } from './side.ts'
 
-/** The tables of a database file, without those of the search index. */
+/** The tables of a database file that are copied: without those of the search index, of exports, and of the operator's document, which the copy has as `state.json`. */
 export function tablesOf(database: DatabaseSync): Table[] {
   const names = database
     .prepare(
-      `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name <> ? AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`,
+      `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT IN (?, 'operator_state', 'export_pieces') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`,
     )
     .all(progressTable)
   return names.map(({ name }) => {

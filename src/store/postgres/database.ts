@@ -9,6 +9,7 @@ import type { CommitWatch } from '../metrics.ts'
 import { parameters } from '../parameters.ts'
 import { SlowReads } from '../slow-reads.ts'
 import { Availability } from './availability.ts'
+import { type CacheChange, OwnCaches, SharedCaches } from './caches.ts'
 import { type Connections, openPool } from './connections.ts'
 import { EventOrder } from './event-order.ts'
 import { driverFault } from './failures.ts'
@@ -44,7 +45,9 @@ const readTimeout = 30_000
 export class PostgresDatabase implements Database {
   readonly engine = 'postgres'
   readonly run: Heartbeat
+  readonly several: boolean
   readonly placesEvents: boolean
+  readonly caches: OwnCaches | SharedCaches
   readonly #log: Log
   readonly #availability: Availability
   readonly #readers: Connections
@@ -68,6 +71,8 @@ export class PostgresDatabase implements Database {
       await database.run.begin()
       // what other boxes have left without a position
       await database.#order.place()
+      const { caches } = database
+      if (caches instanceof SharedCaches) await database.transaction((tx) => caches.removeOld(tx))
       if (!database.placesEvents) await database.#order.close()
       return database
     } catch (error) {
@@ -83,7 +88,9 @@ export class PostgresDatabase implements Database {
   ) {
     this.#log = log
     this.run = new Heartbeat({ target, log, times: heartbeat, directory })
+    this.several = shared
     this.placesEvents = shared || writers > 1
+    this.caches = shared ? new SharedCaches(this.run) : new OwnCaches()
     this.#order = new EventOrder(target)
     this.#availability = new Availability(describeTarget(target), log)
     this.#readers = openPool(target, readers, { timeout: readTimeout, session: { default_transaction_read_only: 'on' } })
@@ -136,6 +143,21 @@ export class PostgresDatabase implements Database {
 
   placeEvents(): Promise<void> {
     return this.placesEvents ? this.#order.place() : Promise.resolve()
+  }
+
+  async poll(after: number, limit: number): Promise<{ seq: number; id: string }[]> {
+    const placed = sql`SELECT seq, id FROM events WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`
+    if (this.caches instanceof OwnCaches) return this.all(placed)
+    const began = performance.now()
+    const rows = await this.all<{ seq: number; id: string } | ({ seq: null } & CacheChange)>(
+      sql`SELECT seq, id, NULL AS kind, NULL AS run_id, NULL AS mark FROM (${placed}) AS placed
+        UNION ALL SELECT NULL, NULL, kind, run_id, mark FROM cache_changes ORDER BY seq`,
+    )
+    await this.caches.note(
+      began,
+      rows.filter((row) => row.seq === null),
+    )
+    return rows.filter((row) => row.seq !== null)
   }
 
   /** The server checks its own pages, if it was made with checksums; a client sees no damage before it reads it. */
@@ -210,6 +232,7 @@ export class PostgresDatabase implements Database {
     while (!this.#closing) {
       try {
         await this.transaction((tx) => tx.get(sql`SELECT 1`))
+        await this.caches.dropAll()
         for (const listener of this.#unsure) this.#notify(listener)
         return
       } catch {

@@ -81,6 +81,19 @@ export async function openCopySource(target: PostgresTarget, alone: boolean): Pr
   }
 }
 
+/** The operator's document that boxes on this database share; undefined where there is none. Throws an Error when the server cannot be used. */
+export async function sharedDocument(target: PostgresTarget): Promise<string | undefined> {
+  const connection = await reach(target)
+  try {
+    const { rows: tables } = await connection.query(`SELECT to_regclass('operator_state') IS NOT NULL AS known`)
+    if ((tables[0] as { known: number }).known === 0) return undefined
+    const { rows } = await connection.query('SELECT document FROM operator_state WHERE id = 1')
+    return (rows[0] as { document: string } | undefined)?.document
+  } finally {
+    await connection.end().catch(() => {})
+  }
+}
+
 /** The newest version that this program knows for PostgreSQL. */
 export function knownPostgresVersion(folder = own): number {
   return baseline + migrations(folder).length

@@ -13,7 +13,7 @@ import { nested, stopping } from '../faults.ts'
 import { Marks, type WaitingTransaction } from '../marks.ts'
 import { asFault, isSyncFailure } from './failures.ts'
 import { damageIn } from '../migrate.ts'
-import { OnlyRun } from './only-run.ts'
+import { onlyCaches, OnlyRun } from './only-run.ts'
 import { SqliteThread } from './thread.ts'
 import { DurableReader } from './reader.ts'
 import { parameters } from '../parameters.ts'
@@ -59,6 +59,8 @@ const frameHeader = 24
 export class SqliteDatabase implements Database {
   readonly engine = 'sqlite'
   readonly run = new OnlyRun()
+  readonly several = false
+  readonly caches = onlyCaches
   readonly placesEvents = false
   readonly #file: string
   readonly #writer: GroupWriter
@@ -154,6 +156,10 @@ export class SqliteDatabase implements Database {
   }
 
   async placeEvents(): Promise<void> {}
+
+  poll(after: number, limit: number): Promise<{ seq: number; id: string }[]> {
+    return this.all(sql`SELECT seq, id FROM events WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`)
+  }
 
   /** Never: the disk answers. */
   onUnsure(): void {}

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Run, type Sql, sql } from '../database.ts'
+import { type Caches, type Run, type Sql, sql } from '../database.ts'
 
 /** The run of the only box on a database: its data directory is locked, so that every other run has ended. */
 export class OnlyRun implements Run {
@@ -21,3 +21,6 @@ export class OnlyRun implements Run {
   /** Never: there is no other. */
   onEnded(): void {}
 }
+
+/** What the only box has cached: nobody else changes the rows. */
+export const onlyCaches: Caches = { valid: true, invalidate: async () => {}, onInvalid: () => {} }

@@ -1,4 +1,3 @@
-import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -44,8 +43,6 @@ test('the webhook that a killed box was sending is sent by another, once, under 
   expect((await ask('/v1/webhooks', { url: sink.url, events: ['identity.created'] })).status).toBe(201)
   expect((await ask('/v1/identities', { name: 'Ada' })).status).toBe(201)
   await sink.until(1)
-  // the operator's document is still a file of each box
-  copyFileSync(join(first, 'state.json'), join(second, 'state.json'))
   const config = await loadConfig({ env: env(second), cwd: second })
   const app = await App.open(config, createLog('silent'), systemClock, {
     schedule: { idle: true },

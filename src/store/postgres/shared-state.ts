@@ -1,0 +1,95 @@
+import { type Database, sql, type Transaction } from '../database.ts'
+import { type OperatorState, State, type StateFile } from '../state.ts'
+
+/**
+ * The operator's document of several boxes: a row of their database. Each box has a copy in its `state.json`, which is what it reads, and where the
+ * operator edits it.
+ */
+export class SharedState implements OperatorState {
+  readonly #database: Database
+  readonly #file: StateFile
+  /** The row as this box knows it. */
+  #document = ''
+  #loading: Promise<void> = Promise.resolve()
+
+  /** Stores the document of the file where the database has none. */
+  static async open(database: Database, file: StateFile): Promise<SharedState> {
+    await database.transaction(async (tx) => {
+      if ((await documentIn(tx)) === undefined)
+        await tx.run(sql`INSERT INTO operator_state (id, document) VALUES (1, ${textOf(file.data)})`)
+    })
+    const state = new SharedState(database, file)
+    await state.#load()
+    database.caches.onInvalid('state', () => state.#load())
+    return state
+  }
+
+  private constructor(database: Database, file: StateFile) {
+    this.#database = database
+    this.#file = file
+  }
+
+  get data(): Readonly<State> {
+    return this.#file.data
+  }
+
+  async update(change: (state: State) => void): Promise<void> {
+    await this.#database.transaction(async (tx) => {
+      const state = stateOf((await documentIn(tx))!)
+      change(state)
+      await this.#write(tx, State.parse(state))
+    })
+    await this.#load()
+  }
+
+  /** Takes over an edit of the file. Throws an Error when the document was changed by another box meanwhile. */
+  async reread(): Promise<void> {
+    const known = this.#document
+    try {
+      await this.#file.reread()
+      const edited = this.#file.data
+      if (textOf(edited) === known) return
+      await this.#database.transaction(async (tx) => {
+        if ((await documentIn(tx)) !== known)
+          throw new Error(
+            'state.json was changed at another box meanwhile: it was read anew. Edit it again; state.json.previous has your edit.',
+          )
+        await this.#write(tx, edited)
+      })
+    } finally {
+      await this.#load()
+    }
+  }
+
+  async #write(tx: Transaction, state: State): Promise<void> {
+    await tx.run(sql`UPDATE operator_state SET document = ${textOf(state)} WHERE id = 1`)
+    await this.#database.caches.invalidate(tx, 'state')
+  }
+
+  /** One after the other, so that the last one is the newest. */
+  #load(): Promise<void> {
+    const turn = this.#loading.then(() => this.#loadNow())
+    this.#loading = turn.catch(() => {})
+    return turn
+  }
+
+  async #loadNow(): Promise<void> {
+    const document = (await documentIn(this.#database))!
+    const state = stateOf(document)
+    if (textOf(this.#file.data) !== document) await this.#file.replace(state)
+    this.#document = document
+  }
+}
+
+async function documentIn(reader: Pick<Database, 'get'>): Promise<string | undefined> {
+  return (await reader.get<{ document: string }>(sql`SELECT document FROM operator_state WHERE id = 1`))?.document
+}
+
+/** Throws when it is of another version. */
+export function stateOf(document: string): State {
+  return State.parse(JSON.parse(document))
+}
+
+function textOf(state: State): string {
+  return JSON.stringify(state)
+}
