@@ -5,7 +5,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { App } from '../../../src/app.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { systemClock } from '../../../src/core/clock.ts'
-import { createLog } from '../../../src/core/log.ts'
 import { bootstrapKey, call } from '../../support/appliance.ts'
 import { child } from '../../support/child.ts'
 import { DnsStub } from '../../support/dns-stub.ts'
@@ -13,6 +12,7 @@ import { folder } from '../../support/folder.ts'
 import { lendCertificate } from '../../support/own-certificate.ts'
 import { testBox } from '../../support/process.ts'
 import { hangs, says, WebhookSink } from '../../support/webhook-sink.ts'
+import { quiet } from '../opened.ts'
 import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, serverOfFile } from './server.ts'
 
@@ -47,7 +47,7 @@ test('the webhook that a killed box was sending is sent by another, once, under 
   // the operator's document is still a file of each box
   copyFileSync(join(first, 'state.json'), join(second, 'state.json'))
   const config = await loadConfig({ env: env(second), cwd: second })
-  const app = await App.open(config, createLog('silent'), systemClock, {
+  const app = await App.open(config, quiet, systemClock, {
     schedule: { idle: true },
     postgres: { shared: true, heartbeat },
   })
