@@ -57,6 +57,7 @@ const long = [
   'test/torture/short.test.ts',
   'test/contract/{fuzz,routes}.test.ts',
   'test/store/postgres/{backup,chosen}.test.ts',
+  'test/walks/outbound-restart.test.ts',
 ]
 
 /** Attacks beside an honest caller: how long others wait and how much memory is held says something on a machine without other work alone. */
