@@ -50,8 +50,21 @@ const peers = [
   'test/webhooks/examples.test.ts',
 ]
 
+/** Those of them that take longest: what begins last should be short. */
+const long = [
+  'test/peers/{bare-debian,client-python,schemathesis,screening-looks}.test.ts',
+  'test/install/{docker,init,release}.test.ts',
+  'test/torture/short.test.ts',
+  'test/contract/{fuzz,routes}.test.ts',
+  'test/store/postgres/{backup,chosen}.test.ts',
+  'test/walks/outbound-restart.test.ts',
+]
+
 /** Attacks beside an honest caller: how long others wait and how much memory is held says something on a machine without other work alone. */
 const abuse = ['test/abuse/**/*.test.ts']
+
+/** They wait for other programs more than they work. */
+const besidePrograms = { maxWorkers: 4, testTimeout: 300_000, hookTimeout: 600_000 }
 
 /** The tests of boxes are run on PostgreSQL: `npm run test:postgres`. */
 const onPostgres = process.env['TEST_DATABASE'] === 'postgres'
@@ -85,17 +98,17 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
+      // projects begin in the order of their names
+      { extends: true, test: { name: 'long', include: long, ...besidePrograms } },
       {
         extends: true,
         test: {
           name: 'peers',
           include: peers,
-          // to start a program costs a process the more, the larger it is, and one that is kept grows
-          isolate: true,
-          // they wait for other programs more than they work
-          maxWorkers: 4,
-          testTimeout: 300_000,
-          hookTimeout: 600_000,
+          exclude: long,
+          isolate: false,
+          setupFiles: ['test/support/memory-check.ts'],
+          ...besidePrograms,
         },
       },
       {

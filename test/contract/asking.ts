@@ -160,6 +160,11 @@ export class Asking {
   }
 }
 
+/** Whether it leaves everything as it is, so that one estate does for all such calls. */
+export function isReadOnly({ method, route }: Pick<RoutePath, 'method' | 'route'>): boolean {
+  return method === 'GET' && !route.effect
+}
+
 /** What is asked of the session itself, which no key has. */
 export function needsSession({ method, path }: RoutePath): boolean {
   return (

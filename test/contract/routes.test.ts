@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { scopes } from '../../src/core/scopes.ts'
 import type { RoutePath } from '../../src/http/route.ts'
-import { absent, Asking, shapeOf } from './asking.ts'
+import { absent, Asking, isReadOnly, shapeOf } from './asking.ts'
 import type { Told } from './described.ts'
 import type { Estate } from './estate.ts'
 import { inhabit } from './inhabited.ts'
@@ -305,7 +305,7 @@ describe('what is asked', () => {
 
 describe('what is answered', () => {
   test.each(all)('%s answers its example as described', async (name, spelling) => {
-    const estate = readOnly(spelling) ? own : await world.settle(`For ${name}`)
+    const estate = isReadOnly(spelling) ? own : await world.settle(`For ${name}`)
     const { path, question } = await asking.good(spelling, estate)
     const told = await asking.ask(spelling, path, question)
     expect(told.status).toBe(spelling.route.status ?? 200)
@@ -318,7 +318,7 @@ describe('what is answered', () => {
     await world.box.call('DELETE', location)
   })
 
-  const getting = all.filter(([, spelling]) => readOnly(spelling))
+  const getting = all.filter(([, spelling]) => isReadOnly(spelling))
   test.each(getting)('%s has a HEAD that is the same without the body', async (_, spelling) => {
     const { path, question } = await asking.good(spelling, own)
     // what is counted may have a digit more or less in between: ten times in a row it has not
@@ -360,7 +360,7 @@ describe('with a session', async () => {
   const once = guarded.filter(([, { alias }]) => !alias)
 
   test.each(once)('%s is answered as with a key, but for what a followed link must not do', async (name, spelling) => {
-    const estate = readOnly(spelling) ? own : await world.settle(`By cookie ${name}`)
+    const estate = isReadOnly(spelling) ? own : await world.settle(`By cookie ${name}`)
     const { path, question } = await asking.good(spelling, estate)
     const cookie = question.cookie ?? (await plantSession(own.account))
     const charges = spelling.method === 'GET' && path.endsWith('/reveal')
@@ -422,11 +422,6 @@ test('a path or method that is not described is 404, with a key and 401 or 404 w
     }
   }
 })
-
-/** Whether it leaves everything as it is, so that one estate does for all of them. */
-function readOnly({ method, route }: RoutePath): boolean {
-  return method === 'GET' && !route.effect
-}
 
 /** What comes out once it is steady; a test's time bounds the tries. */
 async function steady<T>(look: () => Promise<T | undefined>): Promise<T> {

@@ -1,5 +1,5 @@
 import type { RoutePath } from '../../src/http/route.ts'
-import { type Asking, needsSession, shapeOf } from '../contract/asking.ts'
+import { type Asking, isReadOnly, needsSession, shapeOf } from '../contract/asking.ts'
 import type { Inhabited } from '../contract/inhabited.ts'
 
 /**
@@ -64,7 +64,7 @@ ${operations.join('')}`
 /** A call, with objects of its own if it changes any. */
 async function operation(world: Inhabited, asking: Asking, spelling: RoutePath): Promise<string> {
   const { method, path, route } = spelling
-  const estate = method === 'GET' && !route.effect ? world.own : await world.settle(`${method} ${path}`)
+  const estate = isReadOnly(spelling) ? world.own : await world.settle(`${method} ${path}`)
   const fields = shapeOf(route.query)
   const real = asking.path(spelling, estate).split('/')
   const objects = path.split('/').flatMap((part, at) => (part.startsWith(':') ? [[`path.${part.slice(1)}`, real[at]]] : []))

@@ -1,9 +1,9 @@
 import { systemClock } from '../../../src/core/clock.ts'
-import { createLog } from '../../../src/core/log.ts'
 import { Metrics } from '../../../src/core/metrics.ts'
 import type { Courier, Outcome } from '../../../src/queue/courier.ts'
 import { Queue } from '../../../src/queue/queue.ts'
 import type { Database, Transaction } from '../../../src/store/database.ts'
+import { quiet } from '../opened.ts'
 
 export interface TestLoad {
   lane: string
@@ -28,7 +28,7 @@ export class QueueOfBox implements Courier<TestLoad> {
   constructor(database: Database, act: (load: TestLoad, signal: AbortSignal) => Promise<string> = async () => 'thanks') {
     this.#database = database
     this.#act = act
-    this.queue = new Queue({ database, clock: systemClock, log: createLog('silent'), metrics: new Metrics(), grace: 20 })
+    this.queue = new Queue({ database, clock: systemClock, log: quiet, metrics: new Metrics(), grace: 20 })
     this.queue.add(this)
   }
 

@@ -4,7 +4,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { App } from '../../../src/app.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { systemClock } from '../../../src/core/clock.ts'
-import { createLog } from '../../../src/core/log.ts'
 import { bootstrapKey, call } from '../../support/appliance.ts'
 import { child } from '../../support/child.ts'
 import { DnsStub } from '../../support/dns-stub.ts'
@@ -12,6 +11,7 @@ import { folder } from '../../support/folder.ts'
 import { lendCertificate } from '../../support/own-certificate.ts'
 import { testBox } from '../../support/process.ts'
 import { hangs, says, WebhookSink } from '../../support/webhook-sink.ts'
+import { quiet } from '../opened.ts'
 import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, serverOfFile } from './server.ts'
 
@@ -44,7 +44,7 @@ test('the webhook that a killed box was sending is sent by another, once, under 
   expect((await ask('/v1/identities', { name: 'Ada' })).status).toBe(201)
   await sink.until(1)
   const config = await loadConfig({ env: env(second), cwd: second })
-  const app = await App.open(config, createLog('silent'), systemClock, {
+  const app = await App.open(config, quiet, systemClock, {
     schedule: { idle: true },
     postgres: { shared: true, heartbeat },
   })

@@ -10,6 +10,7 @@ import { sql } from '../../../src/store/database.ts'
 import type { PostgresDatabase } from '../../../src/store/postgres/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
+import { quiet } from '../opened.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
 import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
@@ -109,7 +110,7 @@ test('a scheduled job is run by one of several boxes, one about its own memory o
   const boxes = [await opened(target, { shared: true, heartbeat }), await opened(target, { shared: true, heartbeat })]
   const runs: string[] = []
   const schedules = boxes.map(({ database }, box) => {
-    const schedule = new Schedule(createLog('silent'), systemClock, new Metrics(), {}, (job) => database.run.leads(job))
+    const schedule = new Schedule(quiet, systemClock, new Metrics(), {}, (job) => database.run.leads(job))
     schedule.add({ name: 'one', schedule: '* * * * * *', run: async () => void runs.push(`one ${box}`) })
     schedule.add({ name: 'each', schedule: '* * * * * *', everywhere: true, run: async () => void runs.push(`each ${box}`) })
     return schedule

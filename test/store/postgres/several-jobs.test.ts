@@ -1,7 +1,6 @@
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { newId } from '../../../src/core/ids.ts'
-import { createLog } from '../../../src/core/log.ts'
 import type { Caller } from '../../../src/core/scopes.ts'
 import { Jobs, type ReportProgress } from '../../../src/jobs/jobs.ts'
 import type { PostgresDatabase } from '../../../src/store/postgres/database.ts'
@@ -9,6 +8,7 @@ import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
 import { Cursors } from '../../../src/store/page.ts'
 import { callerOf } from '../../support/caller.ts'
+import { quiet } from '../opened.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
 import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
@@ -29,7 +29,7 @@ interface Box {
 
 async function started(at = target): Promise<Box> {
   const { database } = await opened(at, { shared: true, heartbeat })
-  const jobs = new Jobs({ database, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)), log: createLog('silent') })
+  const jobs = new Jobs({ database, clock: systemClock, cursors: new Cursors(Buffer.alloc(32)), log: quiet })
   await jobs.beginAgain()
   onTestFinished(() => jobs.stop())
   return { database, jobs }

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
 import { systemClock } from '../../../src/core/clock.ts'
-import { createLog } from '../../../src/core/log.ts'
 import { type Event, eventType } from '../../../src/events/model.ts'
 import { EventLog } from '../../../src/events/log.ts'
 import { sql } from '../../../src/store/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import { child } from '../../support/child.ts'
 import { killsOr } from '../../support/kills.ts'
+import { quiet } from '../opened.ts'
 import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
 
@@ -19,11 +19,10 @@ test('of the events of boxes that write at once, and are killed, none is lost, s
   const target = await emptyDatabase(postgres(), 'writers')
   await preparePostgres(target, false)
   const { database } = await opened(target, { shared: true, heartbeat })
-  const log = createLog('silent')
   const events = new EventLog(database, systemClock)
   const heard: Event[] = []
   events.subscribe((event) => heard.push(event))
-  await events.start(log)
+  await events.start(quiet)
   onTestFinished(() => events.stop())
   const followed: string[] = []
   const reading = new AbortController()

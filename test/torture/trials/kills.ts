@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Random, randomFrom } from '../../support/random.ts'
-import { Load } from '../box/load.ts'
+import { Load, type Refusal } from '../box/load.ts'
 import { faultsInBackup, faultsOf, faultsOfDrafts, faultsOnDisk } from '../box/oracle.ts'
 import { type RunningBox, started, World } from '../box/world.ts'
 import { compilePreload, noPreload, preloadEnv } from '../disk/preload.ts'
@@ -93,8 +93,10 @@ async function underLoad(box: RunningBox, load: Load, random: Random): Promise<v
   const backup = random(2) === 0 ? load.backup(box) : undefined
   while (load.acknowledged === before) await sleep(2)
   await sleep(random(400))
-  // some are killed while they stop
-  if (random(5) === 0) {
+  // some are killed while they stop, and put off what they are asked meanwhile
+  const refused = load.refusals.length
+  const stops = random(5) === 0
+  if (stops) {
     box.process.child.kill('SIGTERM')
     await sleep(random(60))
   }
@@ -102,4 +104,10 @@ async function underLoad(box: RunningBox, load: Load, random: Random): Promise<v
   running.stop()
   await running.ended
   await backup
+  if (stops) load.refusals.push(...load.refusals.splice(refused).filter((refusal) => !isPutOff(refusal)))
+}
+
+/** Whether it is the answer of a box that stops. */
+function isPutOff({ write, status, answer }: Refusal): boolean {
+  return write.kind === 'mail' ? status === 421 : answer.includes('"code":"restarting"')
 }
