@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { App } from '../app.ts'
 import { type Config, controlSocket, loadConfig } from '../config.ts'
 import { collect } from '../core/memory.ts'
-import { createLog, isReadByJournal, type Log, standardOutput } from '../core/log.ts'
+import { createLog, isReadByJournal, type Log, standardOutput, written } from '../core/log.ts'
 import { foreignOwner } from './support/owner.ts'
 import { lacks } from './support/ready.ts'
 import { Failure, refuse } from './support/refuse.ts'
@@ -45,15 +45,16 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
 
 function onSignals(app: App, log: Log): void {
   let stopping = false
+  const exit = (status: number): void => void written(log).then(() => process.exit(status))
   const stop = (signal: string): void => {
-    if (stopping) process.exit(1)
+    if (stopping) return exit(1)
     stopping = true
     log.info({ signal }, 'stopping')
     app.stop().then(
-      () => process.exit(0),
+      () => exit(0),
       (error: unknown) => {
         log.fatal({ err: error }, 'shutdown failed')
-        process.exit(1)
+        exit(1)
       },
     )
   }
@@ -63,12 +64,12 @@ function onSignals(app: App, log: Log): void {
   process.on('SIGHUP', () => void app.reread().catch(() => undefined))
   const crash = (error: unknown): void => {
     log.fatal({ err: error }, 'uncaught error: the box stops so that no data is lost')
-    if (stopping) process.exit(1)
+    if (stopping) return exit(1)
     stopping = true
-    setTimeout(() => process.exit(1), 5000).unref()
+    setTimeout(() => exit(1), 5000).unref()
     app.stop().then(
-      () => process.exit(1),
-      () => process.exit(1),
+      () => exit(1),
+      () => exit(1),
     )
   }
   process.on('uncaughtException', crash)

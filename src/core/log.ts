@@ -132,14 +132,26 @@ export function standardOutput({ journal = false } = {}): DestinationStream {
   return journal ? withPriorities(output) : output
 }
 
-function withPriorities(output: DestinationStream): DestinationStream {
+function withPriorities(output: ReturnType<typeof destination>): DestinationStream {
   const sink = {
     // makes pino set `lastLevel` before each line
     [symbols.needsMetadataGsym]: true,
     lastLevel: 30,
     write: (line: string): void => output.write(`${priorities[sink.lastLevel] ?? '<6>'}${line}`),
+    flush: (done: (error?: Error) => void): void => output.flush(done),
   }
   return sink
+}
+
+/** Milliseconds. */
+const writeTimeout = 1000
+
+/** Resolves when all lines are written, or cannot be. What is left when the process ends is tried for ever, also where nobody reads it any more. */
+export function written(log: Log): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, writeTimeout)
+    log.flush(() => resolve())
+  })
 }
 
 const ignore = (): void => undefined

@@ -56,3 +56,12 @@ test('a box whose log finds no room goes on, and stops in order', async () => {
   expect([await ready.ended, ready.errors()]).toEqual([0, ''])
   expect([await box.end('SIGTERM'), box.errors()]).toEqual([0, ''])
 })
+
+test('a box whose log nobody reads any more stops in order', async () => {
+  const { app, env, directory } = await appliance()
+  await app.stop()
+  const box = boxProcess(env, ['serve'], directory)
+  await box.said('started')
+  box.child.stdout!.destroy()
+  expect([await box.end('SIGTERM'), box.errors()]).toEqual([0, ''])
+})
