@@ -137,7 +137,7 @@ function withPriorities(output: ReturnType<typeof destination>): DestinationStre
     // makes pino set `lastLevel` before each line
     [symbols.needsMetadataGsym]: true,
     lastLevel: 30,
-    write: (line: string): void => output.write(`${priorities[sink.lastLevel] ?? '<6>'}${line}`),
+    write: (line: string): void => void output.write(`${priorities[sink.lastLevel] ?? '<6>'}${line}`),
     flush: (done: (error?: Error) => void): void => output.flush(done),
   }
   return sink
