@@ -88,12 +88,12 @@ export function setLevels(log: Log, levels: Levels): void {
 
 /** The field with the time of a line, which is written once for all lines of one millisecond. */
 function timeField(): () => string {
-  let written = 0
+  let last = 0
   let field = ''
   return () => {
     const now = Date.now()
-    if (now !== written) {
-      written = now
+    if (now !== last) {
+      last = now
       field = `,"time":"${iso(now)}"`
     }
     return field
