@@ -33,6 +33,8 @@ export interface DataDirectory {
 interface DirectoryDeps extends Pick<Basis, 'log' | 'clock' | 'metrics'> {
   config: Config
   testing?: DirectoryTest | undefined
+  /** True if no other box may have the database open meanwhile. */
+  exclusive?: boolean | undefined
 }
 
 /** Lets tests migrate by copy, spare short-lived boxes the thread of the first checkpoint, and run all work twice. */
@@ -49,7 +51,7 @@ export interface DirectoryTest extends MigrationTest {
  * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
  * there is never written over. Throws Fault `storage_full` when the disk has no space to open or create it.
  */
-export async function openDirectory({ config, log, clock, metrics, testing }: DirectoryDeps): Promise<DataDirectory> {
+export async function openDirectory({ config, log, clock, metrics, testing, exclusive }: DirectoryDeps): Promise<DataDirectory> {
   let step: Obstacle = 'directory'
   let lock: DirectoryLock | undefined
   let database: Database | undefined
@@ -78,7 +80,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     const key = new MasterKey(config.keys_dir, config.master_key_file)
     key.read(state.data.database_created)
     step = url === undefined ? 'database' : 'server'
-    const store = { config, log: storeLog, metrics, testing, state, space, lock }
+    const store = { config, log: storeLog, metrics, testing, exclusive, state, space, lock }
     database = url === undefined ? await openSqlite(store) : await openPostgres(url, store)
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
@@ -91,7 +93,7 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
   }
 }
 
-interface Store extends Pick<DirectoryDeps, 'config' | 'log' | 'metrics' | 'testing'> {
+interface Store extends Pick<DirectoryDeps, 'config' | 'log' | 'metrics' | 'testing' | 'exclusive'> {
   state: StateFile
   space: Space
   lock: DirectoryLock
@@ -113,19 +115,23 @@ async function openSqlite({ config, log, metrics, testing, state, space }: Store
   return database
 }
 
-async function openPostgres(target: PostgresTarget, { config, log, metrics, testing, state, lock }: Store): Promise<Database> {
+async function openPostgres(
+  target: PostgresTarget,
+  { config, log, metrics, testing, exclusive, state, lock }: Store,
+): Promise<Database> {
   // its driver takes 25 ms and nine megabytes, and most boxes are on SQLite
   const [{ preparePostgres }, { PostgresDatabase }] = await Promise.all([
     import('./store/postgres/prepare.ts'),
     import('./store/postgres/database.ts'),
   ])
-  await preparePostgres(target, state.data.database_created)
+  await preparePostgres(target, state.data.database_created, { directory: lock.name })
   notePostgres(config.data_dir, target)
   await noteCreated(state)
   const database = await PostgresDatabase.open(target, log, {
     watch: commitMetrics(metrics),
     twice: testing?.twice,
     directory: lock.name,
+    exclusive,
     ...testing?.postgres,
   })
   serverMetrics(metrics, () => database.size())
