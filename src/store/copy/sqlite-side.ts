@@ -18,11 +18,16 @@ import {
   type Target,
 } from './side.ts'
 
-/** The tables of a database file that are copied: without those of the search index, of exports, and of the operator's document, which the copy has as `state.json`. */
+/** The tables of what several boxes have in their database in place of files and memory. */
+const ofSeveral = ['operator_state', 'export_pieces', 'acme_files', 'acme_challenges', 'oauth_codes', 'given_messages']
+  .map((name) => `'${name}'`)
+  .join(', ')
+
+/** The tables of a database file that are copied: without those of the search index, and what several boxes have there; the copy has `state.json`. */
 export function tablesOf(database: DatabaseSync): Table[] {
   const names = database
     .prepare(
-      `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT IN (?, 'operator_state', 'export_pieces') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`,
+      `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT IN (?, ${ofSeveral}) AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`,
     )
     .all(progressTable)
   return names.map(({ name }) => {

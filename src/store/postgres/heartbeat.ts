@@ -84,6 +84,13 @@ export class Heartbeat implements Run {
     return this.alive
   }
 
+  async release(name: string): Promise<void> {
+    const connection = this.#connection.current
+    // without a connection it stays this run's, which is asked for it again or ends
+    if (!connection || !this.#leases.delete(name)) return
+    await this.#ask(connection, 'DELETE FROM leases WHERE name = $1 AND run_id = $2', [name, this.#id])
+  }
+
   onLost(listener: () => void): void {
     this.#lost.add(listener)
   }

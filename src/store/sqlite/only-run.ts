@@ -15,6 +15,8 @@ export class OnlyRun implements Run {
     return true
   }
 
+  async release(): Promise<void> {}
+
   /** Never: nobody else looks. */
   onLost(): void {}
 
