@@ -74,19 +74,20 @@ export async function openDirectory({ config, log, clock, metrics, testing, excl
     step = 'state'
     const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock))
     step = 'server'
-    const several = testing?.postgres?.shared === true && url !== undefined
+    const several = url !== undefined && (config.database.several || testing?.postgres?.shared === true)
     if (several) await adoptShared(url, state)
     step = 'master_key'
     const key = new MasterKey(config.keys_dir, config.master_key_file)
     key.read(state.data.database_created)
     step = url === undefined ? 'database' : 'server'
-    const store = { config, log: storeLog, metrics, testing, exclusive, state, space, lock }
+    const store = { config, log: storeLog, metrics, testing, exclusive, several, state, space, lock }
     database = url === undefined ? await openSqlite(store) : await openPostgres(url, store)
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
     spaceMetrics(metrics, space)
     step = 'state'
-    return { state: several ? await shareState(database, state) : state, database, keyring, space, close }
+    const document = url === undefined ? state : await documentOf(database, state)
+    return { state: document, database, keyring, space, close }
   } catch (error) {
     await close()
     throw explainFailure(!(error instanceof Fault) && isFull(error) ? fullDisk(config.data_dir, error) : error, step)
@@ -94,6 +95,7 @@ export async function openDirectory({ config, log, clock, metrics, testing, excl
 }
 
 interface Store extends Pick<DirectoryDeps, 'config' | 'log' | 'metrics' | 'testing' | 'exclusive'> {
+  several: boolean
   state: StateFile
   space: Space
   lock: DirectoryLock
@@ -117,7 +119,7 @@ async function openSqlite({ config, log, metrics, testing, state, space }: Store
 
 async function openPostgres(
   target: PostgresTarget,
-  { config, log, metrics, testing, exclusive, state, lock }: Store,
+  { config, log, metrics, testing, exclusive, several, state, lock }: Store,
 ): Promise<Database> {
   // its driver takes 25 ms and nine megabytes, and most boxes are on SQLite
   const [{ preparePostgres }, { PostgresDatabase }] = await Promise.all([
@@ -133,6 +135,7 @@ async function openPostgres(
     directory: lock.name,
     exclusive,
     ...testing?.postgres,
+    shared: several,
   })
   serverMetrics(metrics, () => database.size())
   return database
@@ -143,18 +146,18 @@ async function adoptShared(target: PostgresTarget, state: StateFile): Promise<vo
   const { sharedDocument } = await import('./store/postgres/prepare.ts')
   const document = await sharedDocument(target)
   if (document === undefined) return
-  const { stateOf } = await import('./store/postgres/shared-state.ts')
+  const { requireSameBox, stateOf } = await import('./store/postgres/shared-state.ts')
   const shared = stateOf(document)
-  if (state.data.database_created && state.data.box_id !== shared.box_id)
-    throw new Error(
-      'state.json is of another box than the database of database.url. Set the database of this box, or an empty data_dir.',
-    )
+  requireSameBox(state, shared)
   await state.replace(shared)
 }
 
-async function shareState(database: Database, state: StateFile): Promise<OperatorState> {
-  const { SharedState } = await import('./store/postgres/shared-state.ts')
-  return SharedState.open(database, state)
+/** The document of a box on a server: a row of several boxes, which this one takes over once it has the database alone. */
+async function documentOf(database: Database, state: StateFile): Promise<OperatorState> {
+  const { leaveSeveral, SharedState } = await import('./store/postgres/shared-state.ts')
+  if (database.several) return SharedState.open(database, state)
+  await leaveSeveral(database, state)
+  return state
 }
 
 /** From now on a missing or empty database is an error. */

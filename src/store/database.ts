@@ -59,6 +59,8 @@ export interface Run {
   ended(column: Sql): Sql
   /** True if this run does what has this name, which one living run does for all boxes, until it has ended. Throws when the server does not answer. */
   leads(name: string): Promise<boolean>
+  /** When each of the other runs was last seen, in milliseconds before now. Throws when the server does not answer. */
+  others(): Promise<number[]>
   /** Lets another run do it from now on. */
   release(name: string): Promise<void>
   /** Adds a listener that is called when others may take this run for ended: what it has under way must stop. */

@@ -183,6 +183,7 @@ export class SqliteTarget implements Target {
     }
     this.#statements.clear()
     transaction(this.#database, () => {
+      placeEvents(this.#database)
       for (const trigger of JSON.parse(note) as string[]) this.#database.exec(trigger)
       this.#database.exec(`DROP TABLE ${progressTable}`)
     })
@@ -216,4 +217,13 @@ function transaction(database: DatabaseSync, work: () => void): void {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
   }
+}
+
+/** Gives positions to events that had none yet: several boxes insert them with negative numbers. */
+function placeEvents(database: DatabaseSync): void {
+  const unplaced = database.prepare('SELECT seq FROM events WHERE seq < 0 ORDER BY seq DESC').all() as { seq: number }[]
+  if (unplaced.length === 0) return
+  const { last } = database.prepare('SELECT coalesce(max(seq), 0) AS last FROM events WHERE seq > 0').get() as { last: number }
+  const moves = ['events', 'hidden_events'].map((table) => database.prepare(`UPDATE ${table} SET seq = ? WHERE seq = ?`))
+  for (const [index, { seq }] of unplaced.entries()) for (const move of moves) move.run(last + 1 + index, seq)
 }

@@ -28,7 +28,7 @@ export interface PostgresOptions {
   twice?: boolean | undefined
   /** Transactions that run at once; with more than one, events get their positions after them. */
   writers?: number
-  /** Lets other boxes use the same database: for tests, until all of several boxes is right (docs/decisions/0036-runs-of-boxes.md). */
+  /** Lets other boxes use the same database (docs/decisions/0036-runs-of-boxes.md). */
   shared?: boolean | undefined
   /** Opens it only where no other box is on it, and keeps others away: for what changes the database as a whole. */
   exclusive?: boolean | undefined

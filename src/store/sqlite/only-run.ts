@@ -17,6 +17,10 @@ export class OnlyRun implements Run {
 
   async release(): Promise<void> {}
 
+  async others(): Promise<number[]> {
+    return []
+  }
+
   /** Never: nobody else looks. */
   onLost(): void {}
 
