@@ -38,6 +38,7 @@ interface Opened {
   testing?: Testing | undefined
   load?: Load | undefined
   metrics: Metrics
+  exclusive?: boolean
 }
 
 /** Reads the settings again from their sources; throws ConfigError. */
@@ -48,6 +49,7 @@ export class App {
   readonly metrics: Metrics
   readonly #log: Log
   readonly #load: Load | undefined
+  readonly #exclusive: boolean
   readonly #directory: DataDirectory
   readonly #probe: WriteProbe
   readonly #schedule: Schedule
@@ -82,13 +84,20 @@ export class App {
     return new App(opened, await openDirectory(opened))
   }
 
-  private constructor({ config, log, clock, testing, load, metrics }: Opened, directory: DataDirectory) {
+  /** The same, where no other box has the database open: none can open it meanwhile. */
+  static async openExclusively(config: Config, log: Log, clock: Clock = systemClock, testing?: Testing): Promise<App> {
+    const opened: Opened = { config, log, clock, testing, metrics: new Metrics(), exclusive: true }
+    return new App(opened, await openDirectory(opened))
+  }
+
+  private constructor({ config, log, clock, testing, load, metrics, exclusive = false }: Opened, directory: DataDirectory) {
     const { keyring, state, database, space } = directory
     this.metrics = metrics
     this.#startConfig = config
     this.#config = config
     this.#log = log
     this.#load = load
+    this.#exclusive = exclusive
     this.#directory = directory
     this.#probe = new WriteProbe(database, clock)
     this.#account = state.data.accounts[0]!.id
@@ -238,8 +247,13 @@ export class App {
     await this.#http.startControlSocket()
   }
 
-  /** Rotates the master key of a box that is open and not started; it must be stopped then. `onStep` is called after each step. */
+  /**
+   * Rotates the master key of a box that is open and not started; it must be stopped then. `onStep` is called after each step. Throws Fault conflict when
+   * other boxes may have the database open.
+   */
   async rotateMasterKey(onStep?: (step: Step) => void): Promise<RotationResult> {
+    if (this.#directory.database.several && !this.#exclusive)
+      throw conflict('Other boxes may use the master key: open the box exclusively.')
     const rotated = await this.#directory.keyring.rotate(this.sealed, onStep)
     this.#record('master_key.rotated', { values: rotated.values })
     await this.#stopModules()

@@ -189,7 +189,7 @@ export function assemble(basis: Deps): {
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
   const timeline = new Timeline({ ...readers, database, cursors, types })
-  const waiting = new Waiting({ ...readers, admitted })
+  const waiting = new Waiting({ ...readers, database, admitted })
   const feed = new EventFeed({ ...common, identities, admitted })
   const agents = new Agents({ ...common, identities })
   const tokens = new TokensModule({ ...common, identities, agents, log: logOf('tokens') })

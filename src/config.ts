@@ -231,6 +231,14 @@ export const Config = Settings.transform((settings, context) => {
   if (directory !== undefined && `${resolve(directory)}/`.startsWith(`${resolve(settings.data_dir)}/`)) {
     context.issues.push({ code: 'custom', path: ['backup', 'directory'], message: 'must be outside data_dir', input: directory })
   }
+  if (settings.database.several && !settings.database.url) {
+    context.issues.push({
+      code: 'custom',
+      path: ['database', 'url'],
+      message: 'is required when database.several is true',
+      input: undefined,
+    })
+  }
   if (settings.outbound.mode === 'relay' && !settings.outbound.relay) {
     context.issues.push({
       code: 'custom',

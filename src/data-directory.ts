@@ -33,6 +33,8 @@ export interface DataDirectory {
 interface DirectoryDeps extends Pick<Basis, 'log' | 'clock' | 'metrics'> {
   config: Config
   testing?: DirectoryTest | undefined
+  /** True if no other box may have the database open meanwhile. */
+  exclusive?: boolean | undefined
 }
 
 /** Lets tests migrate by copy, spare short-lived boxes the thread of the first checkpoint, and run all work twice. */
@@ -49,7 +51,7 @@ export interface DirectoryTest extends MigrationTest {
  * Opens the data directory: locked, checked, migrated. Throws a sentence when it is in use, damaged or newer than this program; what is
  * there is never written over. Throws Fault `storage_full` when the disk has no space to open or create it.
  */
-export async function openDirectory({ config, log, clock, metrics, testing }: DirectoryDeps): Promise<DataDirectory> {
+export async function openDirectory({ config, log, clock, metrics, testing, exclusive }: DirectoryDeps): Promise<DataDirectory> {
   let step: Obstacle = 'directory'
   let lock: DirectoryLock | undefined
   let database: Database | undefined
@@ -72,26 +74,28 @@ export async function openDirectory({ config, log, clock, metrics, testing }: Di
     step = 'state'
     const state = await StateFile.open(join(config.data_dir, 'state.json'), () => freshState(config, clock))
     step = 'server'
-    const several = testing?.postgres?.shared === true && url !== undefined
+    const several = url !== undefined && (config.database.several || testing?.postgres?.shared === true)
     if (several) await adoptShared(url, state)
     step = 'master_key'
     const key = new MasterKey(config.keys_dir, config.master_key_file)
     key.read(state.data.database_created)
     step = url === undefined ? 'database' : 'server'
-    const store = { config, log: storeLog, metrics, testing, state, space, lock }
+    const store = { config, log: storeLog, metrics, testing, exclusive, several, state, space, lock }
     database = url === undefined ? await openSqlite(store) : await openPostgres(url, store)
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
     spaceMetrics(metrics, space)
     step = 'state'
-    return { state: several ? await shareState(database, state) : state, database, keyring, space, close }
+    const document = url === undefined ? state : await documentOf(database, state)
+    return { state: document, database, keyring, space, close }
   } catch (error) {
     await close()
     throw explainFailure(!(error instanceof Fault) && isFull(error) ? fullDisk(config.data_dir, error) : error, step)
   }
 }
 
-interface Store extends Pick<DirectoryDeps, 'config' | 'log' | 'metrics' | 'testing'> {
+interface Store extends Pick<DirectoryDeps, 'config' | 'log' | 'metrics' | 'testing' | 'exclusive'> {
+  several: boolean
   state: StateFile
   space: Space
   lock: DirectoryLock
@@ -113,20 +117,25 @@ async function openSqlite({ config, log, metrics, testing, state, space }: Store
   return database
 }
 
-async function openPostgres(target: PostgresTarget, { config, log, metrics, testing, state, lock }: Store): Promise<Database> {
+async function openPostgres(
+  target: PostgresTarget,
+  { config, log, metrics, testing, exclusive, several, state, lock }: Store,
+): Promise<Database> {
   // its driver takes 25 ms and nine megabytes, and most boxes are on SQLite
   const [{ preparePostgres }, { PostgresDatabase }] = await Promise.all([
     import('./store/postgres/prepare.ts'),
     import('./store/postgres/database.ts'),
   ])
-  await preparePostgres(target, state.data.database_created)
+  await preparePostgres(target, state.data.database_created, { directory: lock.name })
   notePostgres(config.data_dir, target)
   await noteCreated(state)
   const database = await PostgresDatabase.open(target, log, {
     watch: commitMetrics(metrics),
     twice: testing?.twice,
     directory: lock.name,
+    exclusive,
     ...testing?.postgres,
+    shared: several,
   })
   serverMetrics(metrics, () => database.size())
   return database
@@ -137,18 +146,18 @@ async function adoptShared(target: PostgresTarget, state: StateFile): Promise<vo
   const { sharedDocument } = await import('./store/postgres/prepare.ts')
   const document = await sharedDocument(target)
   if (document === undefined) return
-  const { stateOf } = await import('./store/postgres/shared-state.ts')
+  const { requireSameBox, stateOf } = await import('./store/postgres/shared-state.ts')
   const shared = stateOf(document)
-  if (state.data.database_created && state.data.box_id !== shared.box_id)
-    throw new Error(
-      'state.json is of another box than the database of database.url. Set the database of this box, or an empty data_dir.',
-    )
+  requireSameBox(state, shared)
   await state.replace(shared)
 }
 
-async function shareState(database: Database, state: StateFile): Promise<OperatorState> {
-  const { SharedState } = await import('./store/postgres/shared-state.ts')
-  return SharedState.open(database, state)
+/** The document of a box on a server: a row of several boxes, which this one takes over once it has the database alone. */
+async function documentOf(database: Database, state: StateFile): Promise<OperatorState> {
+  const { leaveSeveral, SharedState } = await import('./store/postgres/shared-state.ts')
+  if (database.several) return SharedState.open(database, state)
+  await leaveSeveral(database, state)
+  return state
 }
 
 /** From now on a missing or empty database is an error. */

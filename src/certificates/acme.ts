@@ -4,8 +4,9 @@ import { Authority, newKey, type Post } from './authority.ts'
 import { AcmeStore } from './acme-store.ts'
 import { type AcmeSettings, main } from './certificates.ts'
 import { Renewer, type WantedCertificate } from './renewal.ts'
+import { SharedFiles } from './shared-files.ts'
 
-interface Deps extends Pick<Basis, 'clock' | 'log'> {
+interface Deps extends Pick<Basis, 'clock' | 'log' | 'database' | 'seal'> {
   agent: string
   post: Post
   policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>
@@ -20,12 +21,16 @@ export interface Acme {
 
 /** Opens the stored data of the CA below `directory`, without contacting it. Throws a sentence when it cannot be read. */
 export async function openAcme(settings: AcmeSettings, directory: string, deps: Deps): Promise<Acme> {
-  const { clock, log, agent, post, settled } = deps
-  const acmeStore = await AcmeStore.open(directory, settings.directory)
+  const { clock, log, database, agent, post, settled } = deps
+  const { several } = database
+  const acmeStore = await AcmeStore.open(directory, settings.directory, (name) =>
+    several ? new SharedFiles(deps, name) : undefined,
+  )
   const renewal = new Renewer({
     clock,
     log,
     acmeStore,
+    run: several ? database.run : undefined,
     renew_before: settings.renew_before,
     wanted: () => wantedBy(settings, deps),
     // read each time, as the file with the roots may have been replaced
@@ -35,7 +40,7 @@ export async function openAcme(settings: AcmeSettings, directory: string, deps: 
     },
     settled: ({ name }, news) => settled(name, news),
   })
-  await renewal.start()
+  await renewal.load()
   return { acmeStore, renewal }
 }
 

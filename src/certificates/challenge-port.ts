@@ -20,7 +20,7 @@ export class ChallengePort {
     this.#challenges = challenges
     this.#publicUrl = publicUrl
     this.#listener = new Listener(
-      (request, response) => this.#answer(request, response),
+      (request, response) => void this.#answer(request, response).catch(() => plain(response, 503, 'Unavailable\n')),
       () => ({ body: '', requestId: newId('req') }),
       {
         timeout: { headers: 5000, request: 10_000, keepAlive: 5000, idle: 15_000 },
@@ -40,9 +40,9 @@ export class ChallengePort {
     await closed
   }
 
-  #answer({ url = '', method }: IncomingMessage, response: ServerResponse): void {
+  async #answer({ url = '', method }: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = url.startsWith(challengePath) && (method === 'GET' || method === 'HEAD')
-    const text = asked ? this.#challenges.answer(url.slice(challengePath.length)) : undefined
+    const text = asked ? await this.#challenges.answer(url.slice(challengePath.length)) : undefined
     if (text !== undefined) return plain(response, 200, text, { 'Content-Type': 'application/octet-stream' })
     const target = this.#publicUrl()
     // without TLS this may be the only port of the box

@@ -1,5 +1,6 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { SharedChallenges } from './shared-challenges.ts'
 
 /** The path of challenges (RFC 8555 8.3). */
 export const challengePath = '/.well-known/acme-challenge/'
@@ -8,15 +9,17 @@ export const challengePath = '/.well-known/acme-challenge/'
 export class Challenges {
   readonly #open = new Map<string, string>()
   readonly #webroot: () => string | undefined
+  readonly #shared: SharedChallenges | undefined
 
-  /** `webroot` is a directory that another web server serves, if there is one. */
-  constructor(webroot: () => string | undefined) {
+  /** `webroot` is a directory that another web server serves, if there is one; `shared` has those of several boxes. */
+  constructor(webroot: () => string | undefined, shared?: SharedChallenges) {
     this.#webroot = webroot
+    this.#shared = shared
   }
 
   /** The response to a token; undefined for an unknown one. */
-  answer(token: string): string | undefined {
-    return this.#open.get(token)
+  answer(token: string): string | undefined | Promise<string | undefined> {
+    return this.#open.get(token) ?? this.#shared?.find(token)
   }
 
   /** Returns a function that removes it. Throws a sentence when it cannot be published. */
@@ -26,8 +29,10 @@ export class Challenges {
     this.#open.set(token, text)
     const webroot = this.#webroot()
     if (webroot !== undefined) await publish(webroot, token, text)
+    await this.#shared?.post(token, text)
     return async () => {
       this.#open.delete(token)
+      await this.#shared?.remove(token)
       if (webroot !== undefined) await rm(join(webroot, challengePath, token), { force: true })
     }
   }

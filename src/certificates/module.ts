@@ -14,6 +14,8 @@ import { Challenges } from './challenges.ts'
 import { inventory } from './inventory.ts'
 import { type Certificate, certificateFailed, certificateRenewed } from './model.ts'
 import { routes } from './routes.ts'
+import { SharedChallenges } from './shared-challenges.ts'
+import { sealedFiles } from './shared-files.ts'
 
 interface Deps extends ModuleBasis {
   policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>
@@ -25,6 +27,7 @@ export class CertificatesModule implements Module {
   readonly events: EventType[] = [certificateRenewed, certificateFailed]
   readonly routes: AnyRoute[]
   readonly jobs: CronJob[]
+  readonly sealed = [sealedFiles]
   readonly current: Certificates
   readonly #deps: Deps
   readonly #challenges: Challenges
@@ -35,10 +38,12 @@ export class CertificatesModule implements Module {
   #open: Promise<void> | undefined
 
   constructor(deps: Deps) {
-    const { config, log, metrics } = deps
+    const { config, log, metrics, database } = deps
     this.#deps = deps
     this.#settings = settingsOf(config)
-    this.#challenges = new Challenges(() => this.#settings.acme?.webroot)
+    const { several, caches } = database
+    this.#challenges = new Challenges(() => this.#settings.acme?.webroot, several ? new SharedChallenges(deps) : undefined)
+    if (several) caches.onInvalid('certificates', () => this.#takeOver())
     this.current = new Certificates(
       this.#settings,
       log,
@@ -63,7 +68,7 @@ export class CertificatesModule implements Module {
   }
 
   /** The response to an ACME challenge; undefined for an unknown token. */
-  readonly challenge = (token: string): string | undefined => this.#challenges.answer(token)
+  readonly challenge = (token: string): ReturnType<Challenges['answer']> => this.#challenges.answer(token)
 
   async start(): Promise<void> {
     await this.#opened()
@@ -103,12 +108,23 @@ export class CertificatesModule implements Module {
     return this.#open
   }
 
+  /** Uses what another box has obtained. */
+  async #takeOver(): Promise<void> {
+    const acme = this.#acme
+    if (!acme) return
+    await acme.acmeStore.refresh()
+    await acme.renewal.load()
+    await this.current.take(acme.renewal.pairs)
+  }
+
   async #openAcme({ acme, obtained }: CertificateSettings): Promise<Acme | undefined> {
     if (!acme) return undefined
-    const { clock, log, version, policyHosts } = this.#deps
+    const { clock, log, database, seal, version, policyHosts } = this.#deps
     return openAcme(acme, obtained, {
       clock,
       log,
+      database,
+      seal,
       policyHosts,
       agent: `pillarbox/${version}`,
       post: (token, text) => this.#challenges.post(token, text),

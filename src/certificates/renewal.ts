@@ -1,6 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Basis } from '../basis.ts'
 import { day, hour, iso, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
+import type { Run } from '../store/database.ts'
 import type { AcmeStore, AcmeState } from './acme-store.ts'
 import { flaw, covers, type Pair, readingOf } from './pair.ts'
 import { AuthorityError } from './transport.ts'
@@ -23,6 +25,8 @@ export interface Obtained extends WantedCertificate {
 
 interface Deps extends Pick<Basis, 'clock' | 'log'> {
   acmeStore: AcmeStore
+  /** Where several boxes share the certificates: one of them at a time contacts the CA. */
+  run: Pick<Run, 'leads' | 'release'> | undefined
   /** How long before its expiry a certificate is renewed, in milliseconds. */
   renew_before: number
   wanted: () => Promise<WantedCertificate[]>
@@ -42,6 +46,10 @@ const maxAttempts = { ofOne: 4, ofAll: 40 }
 const betweenLooks = minute
 const longestWait = 8 * day
 
+/** What the box that contacts the CA leads, and milliseconds after which another one asks for that again. */
+const lease = 'certificates'
+const betweenTurns = 500
+
 /** The timeout of one attempt in milliseconds. */
 const longest = 5 * minute
 
@@ -58,11 +66,12 @@ export class Renewer {
     this.#deps = deps
   }
 
-  /** Loads the stored states of the wanted certificates. */
-  async start(): Promise<void> {
+  /** Loads the stored certificates that are wanted. */
+  async load(): Promise<void> {
     for (const { name } of await this.#deps.wanted()) {
       const pair = await this.#deps.acmeStore.pair(name)
       if (pair) this.#pairs.set(name, pair)
+      else this.#pairs.delete(name)
     }
   }
 
@@ -92,7 +101,7 @@ export class Renewer {
     const now = this.#deps.clock.now()
     if (!this.#idle || this.#stop.signal.aborted || Math.abs(now - this.#looked) < betweenLooks) return
     this.#looked = now
-    void this.#next(() => this.#obtainDue())
+    void this.#next(() => this.#obtainDue(), false)
   }
 
   /**
@@ -113,20 +122,46 @@ export class Renewer {
       })
     }
     await this.#next(async () => {
-      for (const one of open) if (this.#freeAt(one.name) <= this.#deps.clock.now()) await this.#try(one)
-    })
+      for (const one of open) {
+        // another box may have obtained it meanwhile
+        const missing = host !== undefined || !this.#fits(one)
+        if (missing && this.#freeAt(one.name) <= this.#deps.clock.now()) await this.#try(one)
+      }
+    }, true)
   }
 
-  #next(work: () => Promise<void>): Promise<void> {
+  /** Runs work after what runs now; what another box does is waited for, or this is left to that box. */
+  #next(work: () => Promise<void>, waitsForOthers: boolean): Promise<void> {
     this.#idle = false
     const running = this.#running
-      .then(() => (this.#stop.signal.aborted ? undefined : work()))
+      .then(() => (this.#deps.run ? this.#asOnlyBox(this.#deps.run, work, waitsForOthers) : this.#unlessStopped(work)))
       .catch((error: unknown) => this.#deps.log.error({ err: error }, 'check of the certificates failed'))
       .finally(() => {
         if (this.#running === running) this.#idle = true
       })
     this.#running = running
     return running
+  }
+
+  async #unlessStopped(work: () => Promise<void>): Promise<void> {
+    if (!this.#stop.signal.aborted) await work()
+  }
+
+  async #asOnlyBox(run: Pick<Run, 'leads' | 'release'>, work: () => Promise<void>, waitsForOthers: boolean): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      if (await run.leads(lease)) {
+        try {
+          await this.#deps.acmeStore.refresh()
+          await this.load()
+          await this.#unlessStopped(work)
+        } finally {
+          await run.release(lease)
+        }
+        return
+      }
+      if (!waitsForOthers) return
+      await sleep(betweenTurns, undefined, { signal: this.#stop.signal }).catch(() => undefined)
+    }
   }
 
   async #obtainDue(): Promise<void> {

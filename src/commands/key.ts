@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { ApiKey, KeyRevoked } from '../accounts/model.ts'
-import { type Box, type BoxOptions, ofBox, onBox, opened, type Printed } from './support/box.ts'
+import { type Box, type BoxOptions, ofBox, onBox, openedExclusively, type Printed } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { everyOne, identityNamed } from './support/found.ts'
 import { say, table } from './support/say.ts'
@@ -98,7 +98,7 @@ async function named(box: Box, who: string): Promise<ApiKey> {
 }
 
 async function rotateMaster(options: BoxOptions): Promise<void> {
-  const rotated = await opened(options, (app) => app.rotateMasterKey())
+  const rotated = await openedExclusively(options, (app) => app.rotateMasterKey())
   const words = `The master key was replaced, and ${rotated.values} values were re-encrypted. The former key is kept in ${rotated.former}: earlier backups can be opened only with it. Remove it once there are none.`
   say(options, rotated, words)
 }

@@ -11,9 +11,11 @@ import { resolver } from '../net/resolve.ts'
 import { ToolCalls } from './calls.ts'
 import { Authorization } from './oauth/authorization.ts'
 import { Clients } from './oauth/clients.ts'
+import { OwnCodes } from './oauth/codes.ts'
 import { metadataPath, metadataRoutes, oauthEndpoints } from './oauth/endpoints.ts'
 import { Grants } from './oauth/grants.ts'
 import { usual } from './oauth/model.ts'
+import { sealedCodes, SharedCodes } from './oauth/shared-codes.ts'
 import { ToolServer } from './server.ts'
 import { accountTools } from './tools/account.ts'
 import { attachmentTool } from './tools/attachment.ts'
@@ -41,7 +43,8 @@ export function mcpModule(deps: Deps): Module {
   const outside = new Outside(outsideSettings(deps.config), deps.outsideDial)
   const clients = new Clients({ ...deps, outside, key: deps.seal.key('oauth clients') })
   const grants = new Grants(deps)
-  const authorization = new Authorization({ ...deps, clients, grants, resource: () => `${issuer()}/mcp` })
+  const codes = deps.database.several ? new SharedCodes(deps) : new OwnCodes()
+  const authorization = new Authorization({ ...deps, clients, codes, grants, resource: () => `${issuer()}/mcp` })
   const parts = { ...deps, authorization, clients, grants, issuer }
   const post: ProtocolEndpoint = {
     method: 'POST',
@@ -70,6 +73,7 @@ export function mcpModule(deps: Deps): Module {
   })
   return {
     name: 'mcp',
+    sealed: [sealedCodes],
     routes: metadataRoutes(parts),
     endpoints: [post, none('GET'), none('DELETE'), ...oauthEndpoints(parts)],
     reload: (config) => outside.reload(outsideSettings(config)),

@@ -59,6 +59,10 @@ export interface Run {
   ended(column: Sql): Sql
   /** True if this run does what has this name, which one living run does for all boxes, until it has ended. Throws when the server does not answer. */
   leads(name: string): Promise<boolean>
+  /** When each of the other runs was last seen, in milliseconds before now. Throws when the server does not answer. */
+  others(): Promise<number[]>
+  /** Lets another run do it from now on. */
+  release(name: string): Promise<void>
   /** Adds a listener that is called when others may take this run for ended: what it has under way must stop. */
   onLost(listener: () => void): void
   /** Adds a listener that is called when other runs have ended, and when this one is alive again: it can take up what they had under way. */
@@ -66,7 +70,16 @@ export interface Run {
 }
 
 /** Kinds of what a box keeps in memory of the database. `redactions` is the data of events. */
-export type Cached = 'keys' | 'sessions' | 'domains' | 'dkim_keys' | 'signing_keys' | 'redactions' | 'state'
+export type Cached =
+  | 'keys'
+  | 'sessions'
+  | 'domains'
+  | 'dkim_keys'
+  | 'signing_keys'
+  | 'redactions'
+  | 'state'
+  | 'certificates'
+  | 'challenges'
 
 /** What a box has cached of rows that other boxes may change. Where there is no other, nothing is written or read for it. */
 export interface Caches {

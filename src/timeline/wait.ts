@@ -14,6 +14,7 @@ import type { Sms } from '../sms/model.ts'
 import type { Email } from '../mail/model.ts'
 import { linksIn } from '../message/links.ts'
 import { sql } from '../store/database.ts'
+import { type GivenMessages, givenMessages, lookBack } from './given-messages.ts'
 import { Listeners } from './listeners.ts'
 import { briefFrom, briefOf, examined, type MessageBrief, type MessageFields, MessageFilter } from './message-filter.ts'
 import type { WaitAnswer, WaitFilter } from './model.ts'
@@ -27,16 +28,10 @@ const channels: { name: 'email' | 'sms'; type: string; scopes: Scope[] }[] = [
 /** The most messages compared in one turn of the event loop. */
 const messagesPerTurn = 25
 
-/** How far back a wait without `since` searches, in milliseconds. */
-const lookBack = 120_000
-
-/** The most bytes of remembered answers: of 100,000 keys with one each. */
-const remembered = 32 * 1024 * 1024
-
 /** The most bytes of answers of which further calls may get the same. */
 const answersInMemory = 16 * 1024 * 1024
 
-interface Deps extends Pick<Basis, 'clock' | 'events'> {
+interface Deps extends Pick<Basis, 'clock' | 'events' | 'database'> {
   identities: Identities
   emails: Emails
   sms: Pick<Messages, 'briefs'>
@@ -52,16 +47,14 @@ export class Waiting {
     'messages',
     'receive events of all identities by one WebSocket (POST /v1/realtime/token) or a webhook',
   )
-  /**
-   * The events that each key got by waiting, by position in the log and time, so that a wait without `since` does not return them again.
-   */
-  readonly #given = lruMapOfBytes<Map<number, number>>(remembered, ({ size }) => 250 + 50 * size)
+  readonly #given: GivenMessages
 
   /** By position in the log: many calls may wait for the same message, which is read and written once for all of them. */
   readonly #answers = lruMapOfBytes<WaitAnswer>(answersInMemory, estimatedBytes)
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.#given = givenMessages(deps)
     deps.events.subscribe((event) => {
       if (event.type === 'account.stopped') return this.#listeners.tellStopped(event.account_id)
       if (!this.#listeners.has(event.identity_id)) return undefined
@@ -91,13 +84,13 @@ export class Waiting {
     filter: WaitFilter & { types: string[] },
     { signal, turn: take }: WaitingCall,
   ): Promise<WaitAnswer> {
-    const key = `${holderOf(caller)} ${identityId}`
+    const holder = holderOf(caller)
     const since = filter.since ?? iso(this.#deps.clock.now() - lookBack)
     const start = await positionOf(this.#deps.events, caller.account_id, since)
     const search = new PendingWait(
       new MessageFilter(filter, filter.types),
       start,
-      filter.since === undefined ? this.#given.get(key) : undefined,
+      filter.since === undefined ? await this.#given.of(holder, identityId) : undefined,
       caller.key_id === null ? null : caller.account_id,
     )
     // an aborted call waits for nothing
@@ -112,12 +105,17 @@ export class Waiting {
       }
       await this.#requireStill(caller, identityId, search)
       const answer = await this.#answerAt(found)
-      if (answer) return this.#give(key, found!, answer, signal)
+      const give = async (seq: number, given: WaitAnswer): Promise<WaitAnswer> => {
+        // a disconnected caller received nothing
+        if (!signal.aborted) await this.#given.note(holder, identityId, seq)
+        return given
+      }
+      if (answer) return await give(found!, answer)
       // read before the last search: what is committed by now is either returned, or comes after the returned position
       const last = await this.#deps.events.last(sql`identity_id = ${identityId}`)
       const missed = await this.#stored(caller, identityId, search, turn)
       const late = await this.#answerAt(missed)
-      return late ? this.#give(key, missed!, late, signal) : nothing(goOn(filter.since, start.seq, last))
+      return late ? await give(missed!, late) : nothing(goOn(filter.since, start.seq, last))
     } finally {
       stop()
     }
@@ -173,12 +171,6 @@ export class Waiting {
     return answer
   }
 
-  #give(key: string, seq: number, answer: WaitAnswer, signal: AbortSignal): WaitAnswer {
-    // a disconnected caller received nothing
-    if (!signal.aborted) this.#note(key, seq)
-    return answer
-  }
-
   #answerOf(event: Event): WaitAnswer {
     const answered = { timed_out: false, since: event.id }
     if (event.type === 'sms.received') {
@@ -201,12 +193,6 @@ export class Waiting {
       const fields = found.get(resource_id ?? '')
       return fields ? [briefFrom(seq, type, fields)] : []
     })
-  }
-
-  #note(key: string, seq: number): void {
-    const now = this.#deps.clock.now()
-    const given = [...(this.#given.get(key) ?? [])].filter(([, at]) => at > now - lookBack)
-    this.#given.set(key, new Map([...given, [seq, now]]))
   }
 }
 

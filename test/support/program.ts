@@ -9,7 +9,7 @@ export interface Finished {
   errors: string
 }
 
-/** Runs a program to its end with this input; killed when it has not ended after three minutes. Throws when it cannot be started. */
+/** Runs a program to its end with this input; killed when it has not ended after nine minutes. Throws when it cannot be started. */
 export async function run(
   program: string,
   parameters: string[],
@@ -17,7 +17,7 @@ export async function run(
 ): Promise<Finished> {
   const child = spawn(program, parameters, {
     stdio: 'pipe',
-    timeout: 180_000,
+    timeout: 540_000,
     killSignal: 'SIGKILL',
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     env: { ...ambient, PATH: `${ambient['PATH']}:/usr/sbin:/sbin`, LC_ALL: 'C.UTF-8', ...options.env },

@@ -72,6 +72,11 @@ export async function opened<T>(options: BoxOptions, work: (app: App) => Promise
   return inApp(await presentBox(options), work)
 }
 
+/** The same, where no other box has the database open. */
+export async function openedExclusively<T>(options: BoxOptions, work: (app: App) => Promise<T>): Promise<T> {
+  return inApp(await presentBox(options), work, true)
+}
+
 /** What a command prints: the value with --json, else the text. */
 export type Printed = [value: unknown, words: string]
 
@@ -95,12 +100,13 @@ async function presentBox(options: BoxOptions): Promise<Config> {
   return config
 }
 
-async function inApp<T>(config: Config, work: (app: App) => Promise<T>): Promise<T> {
+async function inApp<T>(config: Config, work: (app: App) => Promise<T>, exclusively = false): Promise<T> {
   actAsOwner(config.data_dir)
   // slow to load, and not needed for a running box
   const { App } = await import('../../app.ts')
   // standard output contains only the command's result
-  const app = await App.open(config, createLog('warn', process.stderr))
+  const log = createLog('warn', process.stderr)
+  const app = await (exclusively ? App.openExclusively(config, log) : App.open(config, log))
   try {
     return await work(app)
   } finally {

@@ -21,7 +21,7 @@ export interface MonitoringDeps {
   ready: Ready
   metrics: Metrics
   /** The key authorization of an ACME HTTP-01 challenge (RFC 8555 8.3); undefined for an unknown token. */
-  challenge?: ((token: string) => string | undefined) | undefined
+  challenge?: ((token: string) => string | undefined | Promise<string | undefined>) | undefined
 }
 
 /**
@@ -37,7 +37,14 @@ export function answerProbe(
   if (path === '/readyz') return readiness(ready)
   if (path === '/metrics' && token !== undefined && hasToken(request.headers.authorization, token)) return metricsAnswer(metrics)
   const text = path.startsWith(challenges) ? challenge?.(path.slice(challenges.length)) : undefined
-  return text === undefined ? undefined : { ...jsonAnswer(200, text), type: 'application/octet-stream' }
+  if (text === undefined) return undefined
+  return typeof text === 'string' ? challengeAnswer(text) : text.then(challengeAnswer)
+}
+
+function challengeAnswer(text: string | undefined): Answer {
+  return text === undefined
+    ? { ...jsonAnswer(404, 'Not found\n'), type: 'text/plain' }
+    : { ...jsonAnswer(200, text), type: 'application/octet-stream' }
 }
 
 /** The handler of the listener for metrics. */

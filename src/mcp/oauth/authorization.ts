@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { type Clock, minute } from '../../core/clock.ts'
-import { detached, lruMap, lruMapOfBytes } from '../../core/memory.ts'
+import { detached } from '../../core/memory.ts'
 import type { Caller } from '../../core/scopes.ts'
 import { sameBytes } from '../../core/seal/seal.ts'
+import type { Codes, IssuedCode } from './codes.ts'
 import { type Clients, isRedirectOf, type OAuthClient } from './clients.ts'
 import type { Grants, Tokens } from './grants.ts'
 import { offered, type Offered, usual } from './model.ts'
@@ -26,29 +27,12 @@ export interface RedirectedError {
   error: OAuthError
 }
 
-/** Texts are copies: what was cut from a request keeps all of it in memory. */
-interface Code {
-  client_id: string
-  /** How the grant is listed with the keys. */
-  label: string
-  redirect_uri: string
-  challenge: string
-  person: Caller
-  identity_id: string
-  scopes: Offered[]
-  until: number
-  /** The key of the grant once the code was used. */
-  used?: Promise<string>
-}
-
 /** Milliseconds for which a code is valid. */
 const validity = minute
 
-/** Codes of one account, bytes of all, and milliseconds for which they are remembered, so that a second use is noticed. */
-const kept = { ofAccount: 20, bytes: 4 * 1024 * 1024, lifetime: 10 * minute }
-
 interface Deps {
   clients: Clients
+  codes: Codes
   grants: Grants
   clock: Clock
   /** True if the credential that admitted a caller is still valid. */
@@ -60,9 +44,6 @@ interface Deps {
 /** The authorization code grant with PKCE (OAuth 2.1 4.1, RFC 7636, RFC 8707). */
 export class Authorization {
   readonly #deps: Deps
-  readonly #codes = lruMapOfBytes<Code>(kept.bytes, sizeOf, kept.lifetime)
-  /** The codes of each account, the oldest first. */
-  readonly #ofAccounts = lruMap<string[]>(10_000)
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -85,13 +66,14 @@ export class Authorization {
   }
 
   /** The code for what a person has granted. */
-  issue(request: AuthorizationRequest, person: Caller, { identity_id, scopes }: Pick<Code, 'identity_id' | 'scopes'>): string {
+  async issue(
+    request: AuthorizationRequest,
+    person: Caller,
+    { identity_id, scopes }: Pick<IssuedCode, 'identity_id' | 'scopes'>,
+  ): Promise<string> {
     const code = randomBytes(32).toString('base64url')
-    const codes = [...(this.#ofAccounts.get(person.account_id) ?? []), code]
-    for (const former of codes.splice(0, codes.length - kept.ofAccount)) this.#codes.delete(former)
-    this.#ofAccounts.set(person.account_id, codes)
     const { client, redirect_uri, challenge } = request
-    this.#codes.set(code, {
+    await this.#deps.codes.add(code, {
       client_id: detached(client.id),
       label: detached(labelOf(client)),
       redirect_uri: detached(redirect_uri),
@@ -106,25 +88,29 @@ export class Authorization {
 
   /** Tokens for a code. A code that comes twice was stolen: what it gave ends (OAuth 2.1 4.1.3). */
   async redeem(given: ReadonlyMap<string, string>): Promise<Tokens> {
-    const code = this.#codes.get(required(given, 'code'))
-    if (code?.used) {
-      const used = await code.used.catch(() => undefined)
-      if (used !== undefined) await this.#deps.grants.end(used)
-    }
-    if (!code || code.used || code.until <= this.#deps.clock.now()) {
-      throw new OAuthError('invalid_grant', 'This code is not valid: it was used before, or more than a minute ago.')
-    }
-    const { client_id, label, person, identity_id, scopes } = code
-    const granted = this.#verified(code, given).then(() =>
-      this.#deps.grants.create(person, { client_id, label, identity_id, scopes }),
-    )
+    const { codes, grants } = this.#deps
+    const code = required(given, 'code')
+    const taken = await codes.take(code)
+    if (taken && !taken.issued && taken.key_id !== undefined) await grants.end(taken.key_id)
     // a wrong attempt uses it up too
-    code.used = granted.then(({ key_id }) => key_id)
-    code.used.catch(() => undefined)
-    return (await granted).tokens
+    if (!taken?.issued) throw invalidCode()
+    const granted = await this.#grant(taken.issued, given).catch(async (error: unknown) => {
+      await codes.settle(code, undefined)
+      throw error
+    })
+    if (await codes.settle(code, granted.key_id)) return granted.tokens
+    await grants.end(granted.key_id)
+    throw invalidCode()
   }
 
-  async #verified({ client_id, redirect_uri, challenge, person }: Code, given: ReadonlyMap<string, string>): Promise<void> {
+  async #grant(issued: IssuedCode, given: ReadonlyMap<string, string>): ReturnType<Grants['create']> {
+    if (issued.until <= this.#deps.clock.now()) throw invalidCode()
+    await this.#verify(issued, given)
+    const { client_id, label, person, identity_id, scopes } = issued
+    return this.#deps.grants.create(person, { client_id, label, identity_id, scopes })
+  }
+
+  async #verify({ client_id, redirect_uri, challenge, person }: IssuedCode, given: ReadonlyMap<string, string>): Promise<void> {
     if (required(given, 'client_id') !== client_id) throw new OAuthError('invalid_grant', 'This code belongs to another client.')
     if (required(given, 'redirect_uri') !== redirect_uri) {
       throw new OAuthError('invalid_grant', 'redirect_uri is not the one that the code was asked for with.')
@@ -167,8 +153,8 @@ export class Authorization {
   }
 }
 
-function sizeOf({ client_id, redirect_uri }: Code): number {
-  return 2048 + 2 * (client_id.length + redirect_uri.length)
+function invalidCode(): OAuthError {
+  return new OAuthError('invalid_grant', 'This code is not valid: it was used before, or more than a minute ago.')
 }
 
 function labelOf({ name, host }: OAuthClient): string {

@@ -134,7 +134,7 @@ async function decide(deps: Deps, exchange: Exchange): Promise<Answer> {
   const email = given.get('identity') ?? ''
   const found = email === '' ? [] : (await deps.identities.list(exchange.caller, { email, limit: 2, offset: 0 })).data
   if (found.length !== 1) return again('Choose the identity that it may act as.')
-  const code = deps.authorization.issue(request, exchange.caller, { identity_id: found[0]!.id, scopes })
+  const code = await deps.authorization.issue(request, exchange.caller, { identity_id: found[0]!.id, scopes })
   return redirect(deps, request, { code })
 }
 

@@ -37,11 +37,21 @@ export async function takeServerSnapshot(
   }
 }
 
+/** The document that several boxes share, as the file would have it; undefined where there is none. */
+async function sharedState(connection: Connection): Promise<Buffer | undefined> {
+  const { rows } = await connection.query('SELECT document FROM operator_state WHERE id = 1')
+  const document = (rows[0] as { document: string } | undefined)?.document
+  return document === undefined ? undefined : Buffer.from(`${JSON.stringify(JSON.parse(document), null, 2)}\n`)
+}
+
 /** Begins the snapshot of the database at a moment when `state.json` does not change; returns that file. */
 async function snapshotOfState(connection: Connection, directory: string): Promise<Buffer> {
   for (let tries = 0; tries < 5; tries += 1) {
     const state = stateOf(directory)
     await beginSnapshot(connection)
+    // of several boxes it is a row, of which the file is a copy
+    const shared = await sharedState(connection)
+    if (shared) return shared
     // accounts are in one and their data in the other: both must be of the same moment
     if (stateOf(directory).equals(state)) return state
     await connection.query('ROLLBACK')

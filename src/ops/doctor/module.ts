@@ -9,6 +9,7 @@ import { type Database, sql } from '../../store/database.ts'
 import type { Check } from './check.ts'
 import { backups } from './checks/backups.ts'
 import { blocklists } from './checks/blocklists.ts'
+import { otherBoxes } from './checks/boxes.ts'
 import { certificates, reports } from './checks/certificates.ts'
 import { clock } from './checks/clock.ts'
 import { disk } from './checks/disk.ts'
@@ -94,6 +95,7 @@ function checksOf(deps: Deps, config: Config, running: () => boolean): Check[] {
     storeWrites,
     storeWhole,
     storeRewritten,
+    otherBoxes,
     backups,
     queue,
     reports,

@@ -1,8 +1,8 @@
 import type { Basis } from '../../basis.ts'
 import { day, iso, minute } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
-import { sql } from '../../store/database.ts'
-import { type Counts, countsOf, difference, nothing, type Received } from './counters.ts'
+import { join, raw, sql } from '../../store/database.ts'
+import { counted, type Counts, countsOf, difference, nothing, type Received } from './counters.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics' | 'space'> {
   received: () => Received | undefined
@@ -12,6 +12,17 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics' | 's
 const retention = 7 * day
 
 const deadline = 10_000
+
+/** How the counts of several boxes become one row. All hear the same events, look at the same queue and database, and have disks of their own. */
+const together = sql`(at) DO UPDATE SET ${join(
+  counted.filter((name) => name !== 'events').map((name) => raw(`${name} = figures.${name} + excluded.${name}`)),
+)}, ${join(
+  ['events', 'queue_depth', 'oldest_due', 'database'].map((name) =>
+    raw(
+      `${name} = CASE WHEN figures.${name} > excluded.${name} THEN figures.${name} ELSE coalesce(excluded.${name}, figures.${name}) END`,
+    ),
+  ),
+)}, disk_free = CASE WHEN figures.disk_free < excluded.disk_free THEN figures.disk_free ELSE excluded.disk_free END`
 
 export class Minutes {
   readonly #deps: Deps
@@ -39,7 +50,7 @@ export class Minutes {
     return this.#note(Math.floor(this.#deps.clock.now() / minute) * minute)
   }
 
-  /** A minute that has a row keeps it: later counts go into the next. */
+  /** A minute that has a row keeps it, and later counts go into the next; of several boxes each adds its own. */
   async #note(began: number): Promise<void> {
     const { metrics, received, log } = this.#deps
     const counts = await countsOf(metrics, received(), this.#events)
@@ -64,7 +75,7 @@ export class Minutes {
             queue_depth, oldest_due, disk_free, database)
           VALUES (${iso(began)}, ${counts.mail_in}, ${counts.mail_refused}, ${counts.mail_delivered}, ${counts.mail_failed},
             ${counts.events}, ${counts.webhooks_done}, ${counts.webhooks_failed}, ${counts.api_calls}, ${depth}, ${late}, ${free}, ${size})
-          ON CONFLICT DO NOTHING`,
+          ON CONFLICT ${database.several ? together : sql`DO NOTHING`}`,
       )
       return changes === 1
     })

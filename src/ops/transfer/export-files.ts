@@ -1,7 +1,8 @@
-import { createReadStream } from 'node:fs'
-import { open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { Clock } from '../../core/clock.ts'
 import { type Database, sql } from '../../store/database.ts'
 
@@ -101,11 +102,30 @@ export class SharedExportFiles implements ExportFiles {
     const stored = await this.#database.get<{ size: number; pieces: number }>(
       sql`SELECT coalesce(sum(octet_length(bytes)), 0) AS size, count(*) AS pieces FROM export_pieces WHERE job_id = ${id}`,
     )
-    if (!stored || stored.pieces === 0) return undefined
+    // from when this box was alone
+    if (!stored || stored.pieces === 0) return this.#local.find(id)
     return { size: stored.size, bytes: Readable.from(this.#pieces(id, stored.pieces), { objectMode: false }) }
   }
 
+  /** Makes all of them files of this box, which has the database alone from now on. */
+  async takeOver(directory: string): Promise<void> {
+    const left = await this.#database.all<{ job_id: string }>(sql`SELECT DISTINCT job_id FROM export_pieces`)
+    if (left.length > 0) await mkdir(directory, { recursive: true, mode: 0o700 })
+    for (const { job_id } of left) {
+      const path = join(directory, `${job_id}.pieces`)
+      const stored = await this.find(job_id)
+      if (stored) await pipeline(stored.bytes, createWriteStream(path, { mode: 0o600 }))
+      await this.#local.add(job_id, path)
+      await this.#removePieces(job_id)
+    }
+  }
+
   async remove(id: string): Promise<void> {
+    await this.#local.remove(id)
+    await this.#removePieces(id)
+  }
+
+  async #removePieces(id: string): Promise<void> {
     await this.#database.transaction((tx) => tx.run(sql`DELETE FROM export_pieces WHERE job_id = ${id}`))
   }
 

@@ -33,6 +33,8 @@ export function transferModule(deps: Deps): Module {
     routes: routes(exports, imports),
     jobs: [{ name: 'sweep-exports', schedule: '23 * * * *', everywhere: true, run: () => exports.sweep() }],
     start: async () => {
+      const { several, engine } = deps.database
+      if (engine === 'postgres' && !several) await new SharedExportFiles(filed).takeOver(filed.directory)
       await exports.sweep()
       await imports.sweep()
     },

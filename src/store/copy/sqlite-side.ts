@@ -18,11 +18,16 @@ import {
   type Target,
 } from './side.ts'
 
-/** The tables of a database file that are copied: without those of the search index, of exports, and of the operator's document, which the copy has as `state.json`. */
+/** The tables of what several boxes have in their database in place of files and memory. */
+const ofSeveral = ['operator_state', 'export_pieces', 'acme_files', 'acme_challenges', 'oauth_codes', 'given_messages']
+  .map((name) => `'${name}'`)
+  .join(', ')
+
+/** The tables of a database file that are copied: without those of the search index, and what several boxes have there; the copy has `state.json`. */
 export function tablesOf(database: DatabaseSync): Table[] {
   const names = database
     .prepare(
-      `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT IN (?, 'operator_state', 'export_pieces') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`,
+      `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT IN (?, ${ofSeveral}) AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name`,
     )
     .all(progressTable)
   return names.map(({ name }) => {
@@ -178,6 +183,7 @@ export class SqliteTarget implements Target {
     }
     this.#statements.clear()
     transaction(this.#database, () => {
+      placeEvents(this.#database)
       for (const trigger of JSON.parse(note) as string[]) this.#database.exec(trigger)
       this.#database.exec(`DROP TABLE ${progressTable}`)
     })
@@ -211,4 +217,13 @@ function transaction(database: DatabaseSync, work: () => void): void {
     if (database.isTransaction) database.exec('ROLLBACK')
     throw error
   }
+}
+
+/** Gives positions to events that had none yet: several boxes insert them with negative numbers. */
+function placeEvents(database: DatabaseSync): void {
+  const unplaced = database.prepare('SELECT seq FROM events WHERE seq < 0 ORDER BY seq DESC').all() as { seq: number }[]
+  if (unplaced.length === 0) return
+  const { last } = database.prepare('SELECT coalesce(max(seq), 0) AS last FROM events WHERE seq > 0').get() as { last: number }
+  const moves = ['events', 'hidden_events'].map((table) => database.prepare(`UPDATE ${table} SET seq = ? WHERE seq = ?`))
+  for (const [index, { seq }] of unplaced.entries()) for (const move of moves) move.run(last + 1 + index, seq)
 }

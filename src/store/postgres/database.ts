@@ -28,8 +28,10 @@ export interface PostgresOptions {
   twice?: boolean | undefined
   /** Transactions that run at once; with more than one, events get their positions after them. */
   writers?: number
-  /** Lets other boxes use the same database: for tests, until all of several boxes is right (docs/decisions/0036-runs-of-boxes.md). */
+  /** Lets other boxes use the same database (docs/decisions/0036-runs-of-boxes.md). */
   shared?: boolean | undefined
+  /** Opens it only where no other box is on it, and keeps others away: for what changes the database as a whole. */
+  exclusive?: boolean | undefined
   /** Names the locked data directory (`Heartbeat`). */
   directory?: string | undefined
   heartbeat?: HeartbeatTimes | undefined
@@ -84,7 +86,16 @@ export class PostgresDatabase implements Database {
   private constructor(
     target: PostgresTarget,
     log: Log,
-    { timeout = 10_000, watch, twice = false, writers = 1, shared = false, directory, heartbeat }: PostgresOptions,
+    {
+      timeout = 10_000,
+      watch,
+      twice = false,
+      writers = 1,
+      shared = false,
+      exclusive = false,
+      directory,
+      heartbeat,
+    }: PostgresOptions,
   ) {
     this.#log = log
     this.run = new Heartbeat({ target, log, times: heartbeat, directory })
@@ -94,7 +105,8 @@ export class PostgresDatabase implements Database {
     this.#order = new EventOrder(target)
     this.#availability = new Availability(describeTarget(target), log)
     this.#readers = openPool(target, readers, { timeout: readTimeout, session: { default_transaction_read_only: 'on' } })
-    const options = { timeout, twice, watch, alone: writers === 1 && !shared }
+    const alone = exclusive || (writers === 1 && !shared)
+    const options = { timeout, twice, watch, lock: alone ? ('alone' as const) : ('shared' as const), several: shared }
     this.#writers = Array.from({ length: writers }, () => new Writer(target, options, this.#inside))
     this.#free = [...this.#writers]
     this.#slowReads = new SlowReads(() => new SlowConnection(target))

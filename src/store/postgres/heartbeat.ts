@@ -84,6 +84,23 @@ export class Heartbeat implements Run {
     return this.alive
   }
 
+  async others(): Promise<number[]> {
+    const connection = await this.#connection.open()
+    const { rows } = await this.#ask(
+      connection,
+      `SELECT ${now} - seen_at AS since FROM boxes WHERE run_id <> $1 ORDER BY since`,
+      [this.#id],
+    )
+    return (rows as { since: number }[]).map(({ since }) => since)
+  }
+
+  async release(name: string): Promise<void> {
+    const connection = this.#connection.current
+    // without a connection it stays this run's, which is asked for it again or ends
+    if (!connection || !this.#leases.delete(name)) return
+    await this.#ask(connection, 'DELETE FROM leases WHERE name = $1 AND run_id = $2', [name, this.#id])
+  }
+
   onLost(listener: () => void): void {
     this.#lost.add(listener)
   }

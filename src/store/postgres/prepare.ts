@@ -19,15 +19,26 @@ const creation = `CREATE DATABASE … ENCODING 'UTF8' LOCALE 'C' TEMPLATE templa
 
 const own = fileURLToPath(new URL('.', import.meta.url))
 
+interface PrepareOptions {
+  /** Where the schema is. */
+  folder?: string
+  /** The locked data directory (`Heartbeat`), of which no other run is alive. */
+  directory?: string | undefined
+}
+
 /**
  * Checks the database and migrates it to the version of this program, each migration in its own transaction; an empty one gets the baseline. Throws
  * an Error that says what is wrong with it: it is then left unchanged.
  */
-export async function preparePostgres(target: PostgresTarget, expected: boolean, folder = own): Promise<void> {
+export async function preparePostgres(
+  target: PostgresTarget,
+  expected: boolean,
+  { folder = own, directory }: PrepareOptions = {},
+): Promise<void> {
   const connection = await reach(target)
   try {
     await check(connection, target)
-    await migrate(connection, target, expected, folder)
+    await migrate(connection, target, { expected, folder, directory })
   } finally {
     await connection.end().catch(() => {})
   }
@@ -47,7 +58,7 @@ export async function openCopyTarget(target: PostgresTarget): Promise<CopyTarget
   const connection = await reach(target)
   try {
     await check(connection, target)
-    if (!(await locked(connection))) throw new Held(target)
+    if (!(await locked(connection, 'alone'))) throw new Held(target, 'exclusive')
     const what = capitalized(describeTarget(target))
     const version = await versionOf(connection, what)
     const unfinished = version === undefined ? undefined : await unfinishedCopyOn(connection)
@@ -57,7 +68,7 @@ export async function openCopyTarget(target: PostgresTarget): Promise<CopyTarget
       throw new Error(
         `${what} has an unfinished copy of another version (${version}, this program's is ${knownPostgresVersion()}). Go on with that program, or drop the database and create it anew.`,
       )
-    return { connection, unfinished, prepare: () => migrate(connection, target, false, own, unfinished) }
+    return { connection, unfinished, prepare: () => migrate(connection, target, { expected: false, folder: own, unfinished }) }
   } catch (error) {
     await connection.end().catch(() => {})
     throw error
@@ -68,7 +79,7 @@ export async function openCopyTarget(target: PostgresTarget): Promise<CopyTarget
 export async function openCopySource(target: PostgresTarget, alone: boolean): Promise<Connection> {
   const connection = await reach(target)
   try {
-    if (alone && !(await locked(connection))) throw new Held(target)
+    if (alone && !(await locked(connection, 'alone'))) throw new Held(target, 'exclusive')
     const what = capitalized(describeTarget(target))
     const [version, known] = [await versionOf(connection, what), knownPostgresVersion()]
     if (version === undefined) throw new Error(`${what} is empty: there is no box in it.`)
@@ -92,6 +103,24 @@ export async function sharedDocument(target: PostgresTarget): Promise<string | u
   } finally {
     await connection.end().catch(() => {})
   }
+}
+
+/** Throws `Newer` when the database was migrated by a newer program since it was prepared. */
+export async function requireVersion(connection: Connection, target: PostgresTarget): Promise<void> {
+  const what = capitalized(describeTarget(target))
+  mustNotBeNewer(what, (await versionOf(connection, what)) ?? 0, knownPostgresVersion())
+}
+
+/** True if one of several boxes has beaten lately that has no connection now, as after a restart of the server. */
+async function othersBeat(connection: Connection, directory: string | undefined): Promise<boolean> {
+  const { rows: tables } = await connection.query(`SELECT to_regclass('operator_state') IS NOT NULL AS known`)
+  if ((tables[0] as { known: number }).known === 0) return false
+  const { rows } = await connection.query(
+    `SELECT 1 FROM boxes WHERE ($1::text IS NULL OR directory IS DISTINCT FROM $1) AND seen_at > floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 30000
+      AND EXISTS (SELECT 1 FROM operator_state)`,
+    [directory ?? null],
+  )
+  return rows.length > 0
 }
 
 /** The newest version that this program knows for PostgreSQL. */
@@ -138,12 +167,18 @@ async function check(connection: Connection, target: PostgresTarget): Promise<vo
     )
 }
 
+interface Migration {
+  /** True where the data directory had a database. */
+  expected: boolean
+  folder: string
+  directory?: string | undefined
+  unfinished?: string | undefined
+}
+
 async function migrate(
   connection: Connection,
   target: PostgresTarget,
-  expected: boolean,
-  folder: string,
-  unfinished?: string,
+  { expected, folder, directory, unfinished }: Migration,
 ): Promise<void> {
   const what = capitalized(describeTarget(target))
   const known = knownPostgresVersion(folder)
@@ -163,7 +198,11 @@ async function migrate(
     )
   if (version === known) return
   // what another box has open is not changed under it
-  if (!(await locked(connection)) || (await versionOf(connection, what)) !== version) throw new Held(target)
+  const free = await locked(connection, 'alone')
+  // another one that was started at the same time may have done it
+  if ((await versionOf(connection, what)) === known) return
+  if (!free || (await versionOf(connection, what)) !== version || (await othersBeat(connection, directory)))
+    throw new Held(target, 'migration')
   if (version === undefined) await run(connection, what, 0, `${folder}baseline.sql`)
   for (const [index, path] of migrations(folder).entries()) {
     const to = baseline + index + 1

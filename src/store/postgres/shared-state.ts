@@ -1,4 +1,4 @@
-import { type Database, sql, type Transaction } from '../database.ts'
+import { type Database, raw, sql, type Transaction } from '../database.ts'
 import { type OperatorState, State, type StateFile } from '../state.ts'
 
 /**
@@ -79,6 +79,28 @@ export class SharedState implements OperatorState {
     if (textOf(this.#file.data) !== document) await this.#file.replace(state)
     this.#document = document
   }
+}
+
+/** Makes the document of several boxes that of this one, which has the database alone; what they shared for the time being ends. */
+export async function leaveSeveral(database: Database, file: StateFile): Promise<void> {
+  const document = await documentIn(database)
+  if (document === undefined) return
+  const shared = stateOf(document)
+  requireSameBox(file, shared)
+  // first the file: what ends in between is repeated
+  await file.replace(shared)
+  await database.transaction(async (tx) => {
+    for (const table of ['acme_files', 'acme_challenges', 'oauth_codes', 'given_messages', 'operator_state'])
+      await tx.run(sql`DELETE FROM ${raw(table)}`)
+  })
+}
+
+/** Throws an Error when the data directory is of another box than the document. */
+export function requireSameBox(file: StateFile, shared: State): void {
+  if (file.data.database_created && file.data.box_id !== shared.box_id)
+    throw new Error(
+      'state.json is of another box than the database of database.url. Set the database of this box, or an empty data_dir.',
+    )
 }
 
 async function documentIn(reader: Pick<Database, 'get'>): Promise<string | undefined> {

@@ -3,10 +3,12 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Transaction } from '../database.ts'
 import { stuck } from '../faults.ts'
+import { Newer } from '../files.ts'
 import type { CommitWatch } from '../metrics.ts'
-import { Held, locked } from './box-lock.ts'
+import { type BoxLock, Held, locked, writerLocked } from './box-lock.ts'
 import { type Connection, connect } from './connections.ts'
 import { asFault, busy, driverFault, isConflict, isLost, unavailable, unsure } from './failures.ts'
+import { requireVersion } from './prepare.ts'
 import { PostgresTransaction } from './transaction.ts'
 import type { PostgresTarget } from './target.ts'
 
@@ -21,8 +23,10 @@ export interface WriterOptions {
   timeout: number
   /** Runs all work twice. */
   twice: boolean
-  /** Refuses to write where another process holds the same schema. */
-  alone: boolean
+  /** Refuses to write where another process has the same schema open: any, or one that is alone. */
+  lock: BoxLock
+  /** True if several boxes can have the database open, of which this one may be `alone` for now. */
+  several: boolean
   watch: CommitWatch | undefined
 }
 
@@ -67,7 +71,7 @@ export class Writer {
     }
   }
 
-  /** Makes the connection, with the lock of the box, or of this writer. */
+  /** Makes the connection, with the lock of the box, and of this writer where it is not alone. */
   async connect(): Promise<Connection> {
     if (this.#connection) return this.#connection
     const session = {
@@ -80,9 +84,11 @@ export class Writer {
     }
     const connection = await connect(this.#target, { timeout: statementTimeout, session })
     connection.on('end', () => this.#forget(connection))
-    if (!(await locked(connection, this.#options.alone ? undefined : this.#name))) {
+    try {
+      await this.#lock(connection)
+    } catch (error) {
       await connection.end()
-      throw new Held(this.#target)
+      throw error
     }
     return (this.#connection = connection)
   }
@@ -93,9 +99,18 @@ export class Writer {
     await connection?.end().catch(() => {})
   }
 
+  async #lock(connection: Connection): Promise<void> {
+    const { lock, several } = this.#options
+    if (!(await locked(connection, lock))) throw new Held(this.#target, lock === 'alone' && several ? 'exclusive' : lock)
+    if (lock === 'alone') return
+    if (!(await writerLocked(connection, this.#name))) throw new Held(this.#target)
+    // a newer program may have migrated it while this box had no connection
+    if (several) await requireVersion(connection, this.#target)
+  }
+
   async #once(work: Work): Promise<Committed> {
     const connection = await this.connect().catch((error: unknown) => {
-      throw error instanceof Held ? unavailable(error) : driverFault(error)
+      throw error instanceof Held || error instanceof Newer ? unavailable(error) : driverFault(error)
     })
     const began = performance.now()
     const tx = await this.#begin(connection)

@@ -15,6 +15,12 @@ export class OnlyRun implements Run {
     return true
   }
 
+  async release(): Promise<void> {}
+
+  async others(): Promise<number[]> {
+    return []
+  }
+
   /** Never: nobody else looks. */
   onLost(): void {}
 

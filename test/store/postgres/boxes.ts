@@ -13,7 +13,7 @@ let databases = 0
 export async function severalBoxes(
   postgres: PostgresServer,
   count = 2,
-  env: Record<string, string> = {},
+  env: Record<string, string> | ((number: number) => Record<string, string>) = {},
   clock?: Clock,
 ): Promise<[Appliance, Appliance, ...Appliance[]]> {
   const database = `boxes_${(databases += 1)}`
@@ -28,7 +28,7 @@ export async function severalBoxes(
       PILLARBOX_KEYS_DIR: keys,
       PILLARBOX_DATABASE__URL: postgres.url(database),
       ...(boxes[0] && { PILLARBOX_DNS__SERVERS: boxes[0].dns.servers.join(',') }),
-      ...env,
+      ...(typeof env === 'function' ? env(number) : env),
     }
     const box = await appliance(settings, clock, { postgres: { shared: true, heartbeat } })
     if (boxes[0]) box.dns = boxes[0].dns

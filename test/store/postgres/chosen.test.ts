@@ -22,7 +22,7 @@ const chosen = [
   'realtime/lives',
 ].map((name) => `test/${name}.test.ts`)
 
-test('a chosen part of the tests of boxes passes on PostgreSQL too', async () => {
+test('a chosen part of the tests of boxes passes on PostgreSQL too', { timeout: 600_000 }, async () => {
   if (postgresPrograms() === undefined) {
     absent('PostgreSQL', 'PostgreSQL is not installed (apt-get install postgresql)')
     return

@@ -226,5 +226,5 @@ test('what another box has open is not migrated', async () => {
   cpSync(new URL('../../../src/store/postgres/migrations', import.meta.url), join(newer, 'migrations'), { recursive: true })
   const next = String(knownPostgresVersion() + 1).padStart(4, '0')
   writeFileSync(join(newer, `migrations/${next}_more.sql`), 'CREATE TABLE more (id bigint)')
-  await expect(preparePostgres(target, true, `${newer}/`)).rejects.toThrow(/Another Pillarbox has .+ open/)
+  await expect(preparePostgres(target, true, { folder: `${newer}/` })).rejects.toThrow(/Another Pillarbox has .+ open/)
 })

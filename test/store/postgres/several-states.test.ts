@@ -1,6 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
+import { parsePostgresUrl } from '../../../src/config/database/postgres-url.ts'
+import { takeServerSnapshot } from '../../../src/ops/backup/server-snapshot.ts'
 import { type Appliance, appliance } from '../../support/appliance.ts'
 import { attempt } from '../../support/people.ts'
 import { folder } from '../../support/folder.ts'
@@ -94,4 +97,62 @@ test('the directory of another box is refused', async () => {
     another(one, { PILLARBOX_DATA_DIR: foreign.env['PILLARBOX_DATA_DIR']!, PILLARBOX_KEYS_DIR: one.env['PILLARBOX_KEYS_DIR']! }),
   ).rejects.toThrow(/state\.json is of another box/)
   expect(documentOf(foreign)).toEqual(before)
+})
+
+test('a box that is opened alone later takes over what the boxes shared, and nothing of that comes back', async () => {
+  const [one, other] = await severalBoxes(postgres())
+  const { body: ada } = await one.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: job } = await other.call('POST', `/v1/identities/${ada.id}/export`, {})
+  const url = async (box: Appliance): Promise<string | undefined> => {
+    const { body } = await box.call('GET', `/v1/jobs/${job.id}`)
+    return body['status'] === 'done' ? (body['result'].url as string) : undefined
+  }
+  await expect.poll(() => url(other), { timeout: 20_000 }).toBeDefined()
+  await one.app.stop()
+  edit(other, ({ accounts }) => (accounts[0]!.limits = { identities: 1 }))
+  await other.app.reread()
+  await other.app.stop()
+  expect(documentOf(one).accounts[0]!.limits).toBeUndefined()
+
+  const alone = await appliance(one.env, undefined, {})
+  expect(documentOf(alone).accounts[0]!.limits).toEqual({ identities: 1 })
+  const { pathname, search } = new URL((await url(alone))!)
+  const file = await fetch(`${alone.url}${pathname}${search}`)
+  expect([
+    file.status,
+    Buffer.from(await file.arrayBuffer())
+      .subarray(0, 2)
+      .toString(),
+  ]).toEqual([200, 'PK'])
+  const rows = async (table: string): Promise<unknown[]> =>
+    postgres().run(new URL(one.env['PILLARBOX_DATABASE__URL']!).pathname.slice(1), `SELECT 1 FROM ${table}`)
+  for (const table of ['operator_state', 'export_pieces']) expect(await rows(table)).toEqual([])
+  edit(alone, ({ accounts }) => (accounts[0]!.limits = { identities: 3 }))
+  await alone.app.reread()
+  await alone.app.stop()
+  // with others again: the newest document counts, and what this box has exported is still there
+  await one.restart()
+  expect(documentOf(one).accounts[0]!.limits).toEqual({ identities: 3 })
+  expect((await fetch(`${one.url}${pathname}${search}`)).status).toBe(200)
+})
+
+test('a backup of one of several boxes has the document of all, and each event has its position', async () => {
+  const [one, other] = await severalBoxes(postgres())
+  await one.call('POST', '/v1/identities', { name: 'Ada' })
+  await one.app.stop()
+  edit(other, ({ accounts }) => (accounts[0]!.limits = { identities: 7 }))
+  await other.app.reread()
+  await other.app.stop()
+  const url = one.env['PILLARBOX_DATABASE__URL']!
+  const name = new URL(url).pathname.slice(1)
+  const placed = (await postgres().run(name, 'SELECT id FROM events ORDER BY seq')) as { id: string }[]
+  await postgres().run(name, 'UPDATE events SET seq = -1 WHERE seq = (SELECT max(seq) FROM events)')
+  const copy = join(folder(), 'copy.db')
+  const { state } = await takeServerSnapshot(one.env['PILLARBOX_DATA_DIR']!, parsePostgresUrl(url), copy)
+  expect((JSON.parse(state.toString()) as Document).accounts[0]!.limits).toEqual({ identities: 7 })
+  const database = new DatabaseSync(copy)
+  const rows = database.prepare('SELECT seq, id FROM events ORDER BY seq').all() as { seq: number; id: string }[]
+  database.close()
+  expect(rows.map(({ id }) => id)).toEqual(placed.map(({ id }) => id))
+  expect(rows[0]!.seq).toBeGreaterThan(0)
 })

@@ -1,0 +1,31 @@
+-- What several boxes on one database have in memory or in files of one: the files of ACME and its open challenges, codes of OAuth, and the messages that
+-- callers got by waiting.
+CREATE TABLE acme_files (
+  directory TEXT NOT NULL,
+  name TEXT NOT NULL,
+  sealed BLOB NOT NULL,
+  PRIMARY KEY (directory, name)
+);
+CREATE TABLE acme_challenges (
+  token TEXT PRIMARY KEY,
+  answer TEXT NOT NULL,
+  posted_at INTEGER NOT NULL
+);
+CREATE TABLE oauth_codes (
+  hash TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL,
+  sealed BLOB NOT NULL,
+  issued_at INTEGER NOT NULL,
+  used INTEGER NOT NULL DEFAULT 0,
+  stolen INTEGER NOT NULL DEFAULT 0,
+  key_id TEXT
+);
+CREATE INDEX oauth_codes_by_account ON oauth_codes (account_id, issued_at);
+CREATE TABLE given_messages (
+  holder TEXT NOT NULL,
+  identity_id TEXT NOT NULL,
+  seq INTEGER NOT NULL,
+  given_at INTEGER NOT NULL,
+  PRIMARY KEY (holder, identity_id, seq)
+);
+CREATE INDEX given_messages_by_time ON given_messages (given_at);
