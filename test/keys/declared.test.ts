@@ -18,6 +18,7 @@ const open: Record<string, string> = {
   'blobs.bytes': 'mail and bodies, as they are',
   'blob_pieces.bytes': 'the rest of large ones',
   'card_secrets.encrypted_data': 'encrypted by the client, under a key that the box never has',
+  'export_pieces.bytes': 'exports of mail, as it is, until they are removed after a day',
   'outbound_report_counts.key': 'a hash',
   'outbound_report_messages.content': 'reports that are about to be sent to others',
 }
