@@ -17,6 +17,9 @@ import { peer } from '../support/peer.ts'
 import { boxProcess } from '../support/process.ts'
 import { databaseOf, fill, holding, keysOf, sealedValues } from './sealed.ts'
 
+/** Sealed columns of which a box alone has no values. */
+const ofSeveralBoxes = ['acme_files.sealed', 'oauth_codes.sealed']
+
 test('the command changes the key of a stopped box, and everything opens as before', async () => {
   const box = await appliance()
   const kept = await fill(box)
@@ -28,7 +31,7 @@ test('the command changes the key of a stopped box, and everything opens as befo
   await box.app.stop()
   const before = sealedValues(box)
   expect(new Set(before.map(({ place }) => place.split(' ')[0]))).toEqual(
-    new Set(box.app.sealed.map(({ table, column }) => `${table}.${column}`)),
+    new Set(box.app.sealed.map(({ table, column }) => `${table}.${column}`).filter((place) => !ofSeveralBoxes.includes(place))),
   )
   const rotating = boxProcess(box.env, ['key', 'rotate-master'], box.directory)
   expect([await rotating.ended, rotating.errors()]).toEqual([0, ''])
