@@ -34,7 +34,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'account'>
 /** The domains for which the box receives and sends mail. */
 export class Domains {
   readonly #deps: Deps
-  #known: ReadonlyMap<string, Known> = new Map()
+  #known = new Map<string, Known>()
   /** Counts the changes of `#known`. */
   #changes = 0
   readonly #leaving: ((tx: Transaction, domainId: string) => Promise<void>)[] = []
@@ -234,7 +234,10 @@ export class Domains {
       await database.caches.invalidate(tx, 'domains')
       return { name, receives }
     })
-    if (gone.receives === 1) this.#set(new Map([...this.#known].filter(([name]) => name !== gone.name)))
+    if (gone.receives === 1) {
+      this.#known.delete(gone.name)
+      this.#changes += 1
+    }
     keys.forget(id)
     return { id, deleted: true }
   }
@@ -261,11 +264,7 @@ export class Domains {
 
   /** Updates the cache with the committed row of a domain that receives mail. */
   know({ id, name, account_id, is_default, status }: Known): void {
-    this.#set(new Map([...this.#known, [name, { id, name, account_id, is_default, status }]]))
-  }
-
-  #set(known: ReadonlyMap<string, Known>): void {
-    this.#known = known
+    this.#known.set(name, { id, name, account_id, is_default, status })
     this.#changes += 1
   }
 

@@ -1,14 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Clock } from '../core/clock.ts'
-import { lruMap } from '../core/memory.ts'
 import type { Log } from '../core/log.ts'
 import { type SessionLog, replyText } from './session-log.ts'
 import type { SubmissionAuth } from './delivery-target.ts'
+import type { FailedLoginCounter } from './failed-logins.ts'
 import { Refusal, replyError } from './replies.ts'
 import type { SmtpSession } from './session.ts'
-import { createHmac, randomBytes } from 'node:crypto'
-import { networksOf, networkShares } from '../net/networks.ts'
-import { type Database, join, sql } from '../store/database.ts'
 
 export interface LoginLimits {
   /** Failed logins from one network within fifteen minutes. */
@@ -81,97 +77,4 @@ export class LoginAttempts {
     smtpSession.logNextRefusal(replyText(replyError(wrong)), (reply) => this.#sessionLog.login(client, reason, reply))
     throw wrong
   }
-}
-
-/** How long a failed login counts, in milliseconds. */
-const window = 900_000
-
-/** Networks that are tracked. */
-const maxNetworks = 100_000
-
-/**
- * Failed logins by IPv4 address or IPv6 /64, /56 and /48, so that owning many networks allows no more guesses. A repeated name and password
- * counts once: a program that retries with an outdated key is not locked out, while guessing means a new combination each time.
- */
-export interface FailedLoginCounter {
-  /** True if logins from this address are blocked after too many recent failures. */
-  tooMany(address: string, max: number): boolean | Promise<boolean>
-  note(address: string, user: string, password: string): void | Promise<void>
-}
-
-/** Counts the failed logins of one box alone, in memory. */
-export class FailedLogins implements FailedLoginCounter {
-  readonly #clock: Clock
-  readonly #key = randomBytes(32)
-  readonly #from = lruMap<{ since: number; tried: Set<string> }>(maxNetworks)
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
-
-  tooMany(address: string, max: number): boolean {
-    const now = this.#clock.now()
-    return networksOf(address).some((network, index) => {
-      const record = this.#from.get(network)
-      return record !== undefined && record.since + window > now && record.tried.size >= max * networkShares[index]!
-    })
-  }
-
-  note(address: string, user: string, password: string): void {
-    const now = this.#clock.now()
-    const tried = digest(this.#key, user, password)
-    for (const network of networksOf(address)) {
-      const before = this.#from.get(network)
-      const record = before && before.since + window > now ? before : { since: now, tried: new Set<string>() }
-      record.tried.add(tried)
-      this.#from.set(network, record)
-    }
-  }
-}
-
-/** Counts the failed logins of several boxes together, in their database. */
-export class SharedFailedLogins implements FailedLoginCounter {
-  readonly #database: Database
-  readonly #clock: Clock
-  readonly #key: Buffer
-
-  /** `key` is the same for all boxes. */
-  constructor({ database, clock, key }: { database: Database; clock: Clock; key: Buffer }) {
-    this.#database = database
-    this.#clock = clock
-    this.#key = key
-  }
-
-  async tooMany(address: string, max: number): Promise<boolean> {
-    const networks = networksOf(address)
-    const rows = await this.#database.all<{ network: string; tried: number }>(
-      sql`SELECT network, count(*) AS tried FROM failed_logins WHERE network IN (${join(networks)}) AND failed_at > ${this.#since()}
-        GROUP BY network`,
-    )
-    return rows.some(({ network, tried }) => tried >= max * networkShares[networks.indexOf(network)]!)
-  }
-
-  async note(address: string, user: string, password: string): Promise<void> {
-    const tried = digest(this.#key, user, password)
-    await this.#database.transaction(async (tx) => {
-      for (const network of networksOf(address))
-        await tx.run(
-          sql`INSERT INTO failed_logins (network, tried, failed_at) VALUES (${network}, ${tried}, ${this.#clock.now()})
-            ON CONFLICT (network, tried) DO UPDATE SET failed_at = excluded.failed_at WHERE failed_logins.failed_at <= ${this.#since()}`,
-        )
-    })
-  }
-
-  /** Removes those that count no more. */
-  async sweep(): Promise<void> {
-    await this.#database.transaction((tx) => tx.run(sql`DELETE FROM failed_logins WHERE failed_at <= ${this.#since()}`))
-  }
-
-  #since(): number {
-    return this.#clock.now() - window
-  }
-}
-
-function digest(key: Buffer, user: string, password: string): string {
-  return createHmac('sha256', key).update(`${user}\0${password}`).digest('base64url')
 }

@@ -81,6 +81,20 @@ export type Cached =
   | 'certificates'
   | 'challenges'
 
+/** The tables that only several boxes use, in place of memory and files: they are in no copy, and a box that has the database alone empties them. */
+export const tablesOfSeveral = [
+  'operator_state',
+  'export_pieces',
+  'acme_files',
+  'acme_challenges',
+  'oauth_codes',
+  'given_messages',
+  'guesses',
+  'failed_logins',
+  'rate_uses',
+  'cache_changes',
+]
+
 /** What a box has cached of rows that other boxes may change. Where there is no other, nothing is written or read for it. */
 export interface Caches {
   /** False while changes by other boxes may not be known yet: what is cached must be read again. */

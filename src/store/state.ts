@@ -60,13 +60,11 @@ export class StateFile implements OperatorState {
   }
 
   reread(): Promise<void> {
-    const turn = this.#last.then(() => this.#reread())
-    this.#last = turn.catch(() => {})
-    return turn
+    return this.#inTurn(() => this.#reread())
   }
 
   update(change: (state: State) => void): Promise<void> {
-    return this.#take(() => {
+    return this.#write(() => {
       const next = structuredClone(this.#data)
       change(next)
       return State.parse(next)
@@ -75,7 +73,7 @@ export class StateFile implements OperatorState {
 
   /** Writes another state in its place. */
   replace(state: State): Promise<void> {
-    return this.#take(() => state)
+    return this.#write(() => state)
   }
 
   async #reread(): Promise<void> {
@@ -85,16 +83,19 @@ export class StateFile implements OperatorState {
     this.#data = written
   }
 
-  #take(make: () => State): Promise<void> {
-    const turn = this.#last.then(() => this.#write(make))
-    this.#last = turn.catch(() => {})
-    return turn
+  #write(make: () => State): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#low.data = make()
+      await this.#low.write()
+      this.#data = this.#low.data
+    })
   }
 
-  async #write(make: () => State): Promise<void> {
-    this.#low.data = make()
-    await this.#low.write()
-    this.#data = this.#low.data
+  /** One after the other. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => {})
+    return turn
   }
 }
 

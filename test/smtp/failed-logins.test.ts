@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FailedLogins } from '../../src/smtp/logins.ts'
+import { FailedLogins } from '../../src/smtp/failed-logins.ts'
 import { HeldClock } from '../support/held-clock.ts'
 
 const most = 3

@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Value } from '../database.ts'
+import { tablesOfSeveral, type Value } from '../database.ts'
 import {
   batchBytes,
   batchEmails,
@@ -18,10 +18,7 @@ import {
   type Target,
 } from './side.ts'
 
-/** The tables of what several boxes have in their database in place of files and memory. */
-const ofSeveral = ['operator_state', 'export_pieces', 'acme_files', 'acme_challenges', 'oauth_codes', 'given_messages']
-  .map((name) => `'${name}'`)
-  .join(', ')
+const ofSeveral = tablesOfSeveral.map((name) => `'${name}'`).join(', ')
 
 /** The tables of a database file that are copied: without those of the search index, and what several boxes have there; the copy has `state.json`. */
 export function tablesOf(database: DatabaseSync): Table[] {

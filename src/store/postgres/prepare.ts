@@ -96,8 +96,7 @@ export async function openCopySource(target: PostgresTarget, alone: boolean): Pr
 export async function sharedDocument(target: PostgresTarget): Promise<string | undefined> {
   const connection = await reach(target)
   try {
-    const { rows: tables } = await connection.query(`SELECT to_regclass('operator_state') IS NOT NULL AS known`)
-    if ((tables[0] as { known: number }).known === 0) return undefined
+    if (!(await knowsSeveral(connection))) return undefined
     const { rows } = await connection.query('SELECT document FROM operator_state WHERE id = 1')
     return (rows[0] as { document: string } | undefined)?.document
   } finally {
@@ -111,10 +110,15 @@ export async function requireVersion(connection: Connection, target: PostgresTar
   mustNotBeNewer(what, (await versionOf(connection, what)) ?? 0, knownPostgresVersion())
 }
 
+/** True if the database is of a version with several boxes. */
+async function knowsSeveral(connection: Connection): Promise<boolean> {
+  const { rows } = await connection.query(`SELECT to_regclass('operator_state') IS NOT NULL AS known`)
+  return (rows[0] as { known: number }).known === 1
+}
+
 /** True if one of several boxes has beaten lately that has no connection now, as after a restart of the server. */
 async function othersBeat(connection: Connection, directory: string | undefined): Promise<boolean> {
-  const { rows: tables } = await connection.query(`SELECT to_regclass('operator_state') IS NOT NULL AS known`)
-  if ((tables[0] as { known: number }).known === 0) return false
+  if (!(await knowsSeveral(connection))) return false
   const { rows } = await connection.query(
     `SELECT 1 FROM boxes WHERE ($1::text IS NULL OR directory IS DISTINCT FROM $1) AND seen_at > floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint - 30000
       AND EXISTS (SELECT 1 FROM operator_state)`,

@@ -1,4 +1,4 @@
-import { type Database, raw, sql, type Transaction } from '../database.ts'
+import { type Database, raw, sql, tablesOfSeveral, type Transaction } from '../database.ts'
 import { type OperatorState, State, type StateFile } from '../state.ts'
 
 /**
@@ -90,8 +90,8 @@ export async function leaveSeveral(database: Database, file: StateFile): Promise
   // first the file: what ends in between is repeated
   await file.replace(shared)
   await database.transaction(async (tx) => {
-    for (const table of ['acme_files', 'acme_challenges', 'oauth_codes', 'given_messages', 'operator_state'])
-      await tx.run(sql`DELETE FROM ${raw(table)}`)
+    // the pieces of exports are made files first (`SharedExportFiles.takeOver`)
+    for (const table of tablesOfSeveral) if (table !== 'export_pieces') await tx.run(sql`DELETE FROM ${raw(table)}`)
   })
 }
 

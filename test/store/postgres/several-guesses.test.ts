@@ -1,7 +1,7 @@
 import { generateSync } from 'otplib'
 import { expect, test } from 'vitest'
 import { type GuessTarget, SharedGuesses } from '../../../src/accounts/sign-in/guesses.ts'
-import { SharedFailedLogins } from '../../../src/smtp/logins.ts'
+import { SharedFailedLogins } from '../../../src/smtp/failed-logins.ts'
 import { sql } from '../../../src/store/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import { HeldClock } from '../../support/held-clock.ts'

@@ -108,6 +108,8 @@ test('a box that is opened alone later takes over what the boxes shared, and not
     return body['status'] === 'done' ? (body['result'].url as string) : undefined
   }
   await expect.poll(() => url(other), { timeout: 20_000 }).toBeDefined()
+  const wrong = { email: 'nobody@example.com', password: 'no such password' }
+  expect((await attempt(one, wrong)).status).toBe(401)
   await one.app.stop()
   edit(other, ({ accounts }) => (accounts[0]!.limits = { identities: 1 }))
   await other.app.reread()
@@ -126,7 +128,7 @@ test('a box that is opened alone later takes over what the boxes shared, and not
   ]).toEqual([200, 'PK'])
   const rows = async (table: string): Promise<unknown[]> =>
     postgres().run(new URL(one.env['PILLARBOX_DATABASE__URL']!).pathname.slice(1), `SELECT 1 FROM ${table}`)
-  for (const table of ['operator_state', 'export_pieces']) expect(await rows(table)).toEqual([])
+  for (const table of ['operator_state', 'export_pieces', 'guesses']) expect(await rows(table)).toEqual([])
   edit(alone, ({ accounts }) => (accounts[0]!.limits = { identities: 3 }))
   await alone.app.reread()
   await alone.app.stop()
