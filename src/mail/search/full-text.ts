@@ -1,7 +1,6 @@
 import type { Words as IndexedWords } from '../../store/copy/side.ts'
 import { empty, type Engine, sql, type Sql, type Transaction } from '../../store/database.ts'
-import type { Term } from './term.ts'
-import { queryOf, vectorOf } from './text-vectors.ts'
+import { queryOf, type Term, vectorOf } from './text-vectors.ts'
 
 /** The words of one e-mail, as they are searched. */
 interface Words {

@@ -8,7 +8,7 @@ import type { Identities } from '../../identities/identities.ts'
 import { empty, join, sql, type Sql } from '../../store/database.ts'
 import { common, type EmailSearch, ofDirection, type SearchTerms } from '../queries.ts'
 import { matching } from './full-text.ts'
-import type { Term } from './term.ts'
+import type { Term } from './text-vectors.ts'
 import { bodiedEmailSize, emailRow, listedEmailSize, rowColumns, type StoredEmail } from '../email-rows.ts'
 import type { EmailRow } from '../model.ts'
 

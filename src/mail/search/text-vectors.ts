@@ -1,5 +1,11 @@
-import type { Term } from './term.ts'
 import { type Token, tokensOf } from './tokens.ts'
+
+/** A word, a phrase or the beginning of a word, in one of the texts or in any. */
+export interface Term {
+  column: 'sender' | 'subject' | undefined
+  text: string
+  prefix: boolean
+}
 
 /** The bytes of a lexeme and the last position, of which PostgreSQL stores no more (chapter 12.11, Limitations). */
 const maxLexeme = 2046

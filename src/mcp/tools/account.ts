@@ -5,7 +5,7 @@ import type { DoctorReport } from '../../ops/doctor/model.ts'
 import type { HoldRow } from '../../policy/model.ts'
 import { AnswerText } from '../answer-text.ts'
 import { present, tool, type Tool } from '../tool.ts'
-import { listed } from './listed.ts'
+import { listed } from './reading.ts'
 
 const identities = 'GET /identities'
 const create = 'POST /identities'

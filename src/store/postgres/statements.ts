@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { lruMap } from '../../core/memory.ts'
-import type { Sql, Value } from '../database.ts'
-import { parameters } from '../parameters.ts'
+import { parameters, type Sql, type Value } from '../database.ts'
 import { parameter } from './values.ts'
 
 /** A statement as the driver takes it: prepared under its name once for each connection. */

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
+import { parameters } from '../database.ts'
 import { stopping } from '../faults.ts'
-import { parameters } from '../parameters.ts'
 import { type Prepared, Statements } from './statements.ts'
 
 /** The connection for short reads. It sees only data that is synced to disk, not a commit that is still being synced. */

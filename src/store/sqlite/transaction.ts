@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
-import type { Transaction, Value } from '../database.ts'
-import { parameters } from '../parameters.ts'
+import { parameters, type Transaction, type Value } from '../database.ts'
 import type { Prepared, Statements } from './statements.ts'
 
 /** A transaction inside a group; it throws once its work has ended. */

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { insertWords, matching } from '../../../src/mail/search/full-text.ts'
-import type { Term } from '../../../src/mail/search/term.ts'
+import type { Term } from '../../../src/mail/search/text-vectors.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import { type Database, raw, sql } from '../../../src/store/database.ts'
 import { folder } from '../../support/folder.ts'

@@ -6,7 +6,7 @@ import { Field, Form } from '../widgets/form.tsx'
 import { moment, money } from '../widgets/format.tsx'
 import { Fact, Trouble } from '../widgets/listing.tsx'
 import { Texts } from '../holds/texts.tsx'
-import { useLink } from './link.ts'
+import { useLink } from '../router.tsx'
 
 const words = { approve: 'Approve', reject: 'Reject' } as const
 type Decision = keyof typeof words

@@ -1,10 +1,9 @@
 import type { JSX } from 'preact'
 import { post } from '../api.ts'
-import { go } from '../router.tsx'
+import { go, useLink } from '../router.tsx'
 import { signIn } from '../session.ts'
 import { announce } from '../widgets/announcer.tsx'
 import { Field, Form, type Typed } from '../widgets/form.tsx'
-import { useLink } from './link.ts'
 
 /** The target of an invitation: sets the password of a new person. */
 export function View(): JSX.Element {

@@ -4,7 +4,7 @@ import { eventsOf, useList } from '../loaded.ts'
 import { Link } from '../router.tsx'
 import { Rows } from '../widgets/listing.tsx'
 import { Mark, Time } from '../widgets/format.tsx'
-import { TrashActions } from '../widgets/trash-actions.tsx'
+import { TrashActions } from '../widgets/action.tsx'
 import { StatusMark } from './deliveries.tsx'
 
 interface Props {

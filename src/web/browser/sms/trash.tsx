@@ -3,7 +3,7 @@ import type { Sms } from '../../../sms/model.ts'
 import { eventsOf, useList } from '../loaded.ts'
 import { Time } from '../widgets/format.tsx'
 import { Rows } from '../widgets/listing.tsx'
-import { TrashActions } from '../widgets/trash-actions.tsx'
+import { TrashActions } from '../widgets/action.tsx'
 import { peerOf } from './texts.ts'
 
 export function TrashList({ id }: { id: string }): JSX.Element {

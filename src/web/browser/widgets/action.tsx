@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { type ApiError, toApiError } from '../api.ts'
+import { type ApiError, post, remove, toApiError } from '../api.ts'
+import { reread } from '../live.ts'
 import { announce } from './announcer.tsx'
 
 interface ActionProps {
@@ -49,5 +50,19 @@ export function Action({ run, done, kind, title, label, children }: ActionProps)
         </span>
       )}
     </>
+  )
+}
+
+/** The buttons of a message in the trash; `path` is that of the message. */
+export function TrashActions({ path }: { path: string }): JSX.Element {
+  return (
+    <span class="actions">
+      <Action run={() => post(`${path}/restore`).then(reread)} done="Restored.">
+        Restore
+      </Action>
+      <Action run={() => remove(`${path}?purge=true`).then(reread)} done="Permanently deleted.">
+        Delete permanently
+      </Action>
+    </span>
   )
 }
