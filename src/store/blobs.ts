@@ -17,16 +17,16 @@ interface PackedBlob {
 }
 
 /** Bytes of one row, which is in memory three times while it is written. */
-const piece = 1024 * 1024
+export const pieceBytes = 1024 * 1024
 
 /** Stores bytes in the caller's transaction, in several rows when they are large. Returns the id of the blob. */
 export async function insertBlob(tx: Transaction, packed: PackedBlob): Promise<number> {
   const { bytes } = packed
-  const id = await insertWhole(tx, { ...packed, bytes: bytes.subarray(0, piece) })
+  const id = await insertWhole(tx, { ...packed, bytes: bytes.subarray(0, pieceBytes) })
   const turns = new Turns()
-  for (let place = 1; place * piece < bytes.length; place += 1) {
+  for (let place = 1; place * pieceBytes < bytes.length; place += 1) {
     if (turns.due) await turns.yield()
-    const next = bytes.subarray(place * piece, (place + 1) * piece)
+    const next = bytes.subarray(place * pieceBytes, (place + 1) * pieceBytes)
     await tx.run(sql`INSERT INTO blob_pieces (blob_id, place, bytes) VALUES (${id}, ${place}, ${next})`)
   }
   return id
@@ -53,7 +53,7 @@ export async function readBlob(database: Reader | Database, id: number): Promise
   const stored = await readStored(database, id)
   if (!stored) return undefined
   const bytes = inflate(stored.deflated, stored.bytes)
-  if (stored.deflated && stored.bytes.length > piece) release(stored.bytes)
+  if (stored.deflated && stored.bytes.length > pieceBytes) release(stored.bytes)
   return bytes
 }
 
@@ -63,7 +63,7 @@ export async function readStored(
   id: number,
 ): Promise<{ deflated: boolean; bytes: Uint8Array } | undefined> {
   const row = await database.get<{ deflated: number; bytes: Uint8Array }>(sql`SELECT deflated, bytes FROM blobs WHERE id = ${id}`)
-  if (!row || row.bytes.length < piece) return row && { deflated: row.deflated === 1, bytes: row.bytes }
+  if (!row || row.bytes.length < pieceBytes) return row && { deflated: row.deflated === 1, bytes: row.bytes }
   const { rest } = (await database.get<{ rest: number }>(
     sql`SELECT coalesce(sum(octet_length(bytes)), 0) AS rest FROM blob_pieces WHERE blob_id = ${id}`,
   ))!
