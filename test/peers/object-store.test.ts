@@ -7,6 +7,7 @@ import { folder } from '../support/folder.ts'
 import { movable } from '../support/held-clock.ts'
 import { hasObjectServer, type ObjectServer, startObjectServer } from '../support/object-server.ts'
 import { pillarbox } from '../support/pillarbox.ts'
+import { boxProcess } from '../support/process.ts'
 import { type CuttingProxy, cuttingProxy } from '../store/postgres/cutting-proxy.ts'
 
 const there = hasObjectServer()
@@ -206,6 +207,34 @@ describe.runIf(there)('large e-mails in a store of objects', () => {
     // the quota is checked in the transaction, after the object was written
     expect(await deliver(box.smtp, { to: ada.email, raw: letter(ada.email, 'does not', 600_000) })).toMatch(/^452|^552/)
     expect(await store.names(bucket)).toHaveLength(2)
+    await job(box, 'sweep-objects')
+    expect(await store.names(bucket)).toHaveLength(2)
+    clock.ahead = hour + 1000
+    await job(box, 'sweep-objects')
+    expect(await store.names(bucket)).toHaveLength(1)
+    expect(await rawOf(box, ada, email)).toBe(raw)
+  })
+
+  test('a box that is killed between the object and the commit leaves an object that is deleted, and no e-mail', async () => {
+    const bucket = await store.bucket()
+    const { proxy, endpoint } = await cuttable()
+    const clock = movable()
+    const box = await appliance(objects(bucket, { PILLARBOX_BLOBS__S3__ENDPOINT: endpoint }), clock)
+    const ada = await newIdentity(box)
+    const raw = letter(ada.email, 'first', 100_000)
+    const email = await arrive(box, ada, raw)
+    await box.app.stop()
+    const killed = boxProcess(box.env)
+    const { smtp } = (await killed.said('started')) as { smtp: Appliance['smtp'][] }
+    // the object is stored, and the box is not told
+    proxy.mute()
+    const sent = deliver(smtp[0]!, { to: ada.email, raw: letter(ada.email, 'second', 100_000) }).catch(() => '')
+    await expect.poll(() => store.names(bucket), { timeout: 20_000 }).toHaveLength(2)
+    await killed.end('SIGKILL')
+    expect(await sent).not.toMatch(/^250/)
+    proxy.unblock()
+    await box.restart()
+    expect(await emails(box, ada)).toEqual([email])
     await job(box, 'sweep-objects')
     expect(await store.names(bucket)).toHaveLength(2)
     clock.ahead = hour + 1000
