@@ -45,6 +45,7 @@ export const remedies: Record<FailureKind, string> = {
 const kinds: Record<string, FailureKind> = {
   InvalidAccessKeyId: 'wrong_key',
   SignatureDoesNotMatch: 'wrong_key',
+  XAdminUserNotFound: 'wrong_key',
   AccessDenied: 'denied',
   AllAccessDisabled: 'denied',
   NoSuchBucket: 'no_bucket',
@@ -81,7 +82,6 @@ export function failureOf(status: number, body: Buffer): BucketFailure | undefin
 
 function kindOf(status: number): FailureKind {
   if (status >= 500 || status === 429 || status === 408) return 'busy'
-  if (status === 404) return 'missing'
   if (status === 401 || status === 403) return 'denied'
   return status >= 300 && status < 400 ? 'region' : 'other'
 }

@@ -192,7 +192,7 @@ export class ObjectStore {
     const about = { endpoint: settings.endpoint, bucket: settings.bucket }
     const away = error !== undefined && !(error instanceof BucketFailure && ['missing', 'damaged'].includes(error.kind))
     if (away && !this.#away) {
-      const problem = error instanceof Error ? error.message : String(error)
+      const problem = error instanceof Error ? error.message : 'it failed'
       log.error({ ...about, problem }, 'store of objects not available: large e-mails are deferred')
     }
     if (!away && this.#away) log.warn(about, 'store of objects available again')

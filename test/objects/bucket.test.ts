@@ -53,6 +53,14 @@ test('what the store could not do, or whose connection was cut, is attempted aga
   expect(store.seen).toEqual(['PUT /mail/a', 'PUT /mail/a', 'PUT /mail/a', 'GET /mail/a', 'GET /mail/a', 'GET /mail/a'])
 })
 
+test('an object is taken for deleted only where the store says that there is none', async () => {
+  const { store, bucket } = await opened()
+  store.next.push(refuse(404, 'NoSuchBucket'), refuse(404, ''), refuse(404, 'NoSuchKey'))
+  await expect(bucket.delete('a')).rejects.toMatchObject({ kind: 'no_bucket' })
+  await expect(bucket.delete('a')).rejects.toMatchObject({ kind: 'other' })
+  await bucket.delete('a')
+})
+
 test('after three attempts it is a failure that says what the store said', async () => {
   const { store, bucket } = await opened()
   store.next.push(...Array.from({ length: 3 }, () => refuse(503, 'SlowDown')))
@@ -75,6 +83,8 @@ test('what does not end by itself is attempted once, and has its kind', async ()
     [refuse(400, 'AuthorizationHeaderMalformed'), 'region'],
     [refuse(403, ''), 'denied'],
     [refuse(418, 'Teapot'), 'other'],
+    // not a store that says so: a proxy in between
+    [refuse(404, ''), 'other'],
   ]
   for (const [misbehaviour, kind] of cases) {
     store.next.push(misbehaviour)

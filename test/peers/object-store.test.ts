@@ -106,7 +106,7 @@ describe.runIf(there)('large e-mails in a store of objects', () => {
     expect(sha(await store.bytes(bucket, name!))).toBe(sha(large))
     const even = message({ To: ada.email, Subject: 'even' }, 'Good morning\n'.repeat(2500))
     const third = await arrive(box, ada, even)
-    const deflated = (await store.names(bucket)).find((one) => one !== name)!
+    const deflated = (await store.names(bucket)).find((found) => found !== name)!
     expect(deflated).toMatch(/^pillarbox\/[0-9a-f-]{36}\.eml\.deflate$/)
     expect(sha(inflateRawSync(await store.bytes(bucket, deflated)))).toBe(sha(even))
     for (let round = 0; round < 2; round += 1) {

@@ -112,10 +112,10 @@ use = egg:swift#${name}
 /** Resolves when it serves, or with what it said when it ended. */
 async function ready(child: ChildProcess): Promise<string | undefined> {
   let said = ''
-  let serves = false
-  child.stdout!.setEncoding('utf8').on('data', (text: string) => (serves ||= text.includes('ready')))
+  const out = { text: '' }
+  child.stdout!.setEncoding('utf8').on('data', (text: string) => (out.text += text))
   child.stderr!.setEncoding('utf8').on('data', (text: string) => (said = `${said}${text}`.slice(-4000)))
-  while (!serves) {
+  while (!out.text.includes('ready')) {
     if (child.exitCode !== null || child.signalCode !== null) return said
     await sleep(50)
   }
