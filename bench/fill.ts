@@ -5,6 +5,7 @@ import type { StoredBodies } from '../src/message/parsed.ts'
 import type { Examiner } from '../src/mail/workers/examiner.ts'
 import type { Examination } from '../src/mail/types.ts'
 import { EmailStore } from '../src/mail/email-store.ts'
+import { RawMessages } from '../src/objects/raw-messages.ts'
 import { Inbox } from '../src/mail/inbox.ts'
 import type { Envelope } from '../src/mail/model.ts'
 import { SenderRulesStore } from '../src/mail/senders/rules.ts'
@@ -37,7 +38,7 @@ export async function fill(store: Store, messages: number, identities: number, t
     examiner: { examine: async () => next } as unknown as Examiner,
     screening: { isSpam: async () => false } as unknown as Screening,
     space: { low: () => false } as unknown as Space,
-    store: new EmailStore(store),
+    store: new EmailStore({ ...store, raw: new RawMessages({ ...store, clock: systemClock, objects: undefined }) }),
     quota: store.quota,
     rules: new SenderRulesStore({ ...store, clock: systemClock }),
     hosted: { receives: () => true },

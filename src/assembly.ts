@@ -46,6 +46,7 @@ import { statusModule } from './ops/status/module.ts'
 import type { Reloaded } from './ops/status/model.ts'
 import { BuiltSite } from './web/site.ts'
 import type { Module, ModuleBasis } from './module.ts'
+import { ObjectsModule } from './objects/module.ts'
 import { realtimeModule } from './realtime/module.ts'
 import { ReportingModule } from './reporting/module.ts'
 import { RetentionModule } from './ops/retention/module.ts'
@@ -133,8 +134,11 @@ export function assemble(basis: Deps): {
     log: logOf('certificates'),
     policyHosts: () => domains.policyHosts(),
   })
+  const objects = new ObjectsModule({ ...common, log: logOf('store') })
+  const { raw } = objects
   const mail = new MailModule({
     ...common,
+    raw,
     certificates: certificates.current,
     trash,
     quota,
@@ -213,6 +217,7 @@ export function assemble(basis: Deps): {
     isOurs: (domain) => domains.receives(domain),
     sendingRights,
     carrier: sms.provider,
+    objects: objects.store,
     reports: () => reporting.status(),
     newestBackup: async (settings) => {
       const last = await new BackupDirectory(settings).newest(state.data.box_id)
@@ -255,6 +260,7 @@ export function assemble(basis: Deps): {
     identitiesModule(identities, aliases, cascade, logOf('account')),
     ours,
     certificates,
+    objects,
     mail,
     policy,
     sending,

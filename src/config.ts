@@ -27,6 +27,7 @@ import {
   Whole,
 } from './config/values.ts'
 import { doctor, log } from './config/operation.ts'
+import { blobs } from './config/database/blobs.ts'
 import { database } from './config/database/settings.ts'
 import { trimEnd } from './core/text.ts'
 import { backup, retention } from './config/retention.ts'
@@ -188,6 +189,7 @@ const Settings = Group({
     restart: true,
   }),
   database: database.prefault({}).meta({ description: 'The database' }),
+  blobs: blobs.prefault({}).meta({ description: 'Where large data is stored' }),
   bootstrap_key: Secret.optional().meta({
     description: 'API key with every scope, for a first setup: 20 to 128 printable ASCII characters without spaces',
     secret: true,

@@ -26,7 +26,7 @@ const imports = files.flatMap(importsOf)
 const pageImports = browser.flatMap(importsOf)
 
 /** What every capability stands on, from below; `basis` is what it is made from, `module` what it gives the app. */
-const foundation = 'version runtime core config store events basis net queue http module'.split(' ')
+const foundation = 'version runtime core config store events basis net objects queue http module'.split(' ')
 const capabilities = (
   'audit message smtp mailauth domains identities accounts mail outbound certificates reporting ' +
   'sms totp cards logins policy agents tokens trust timeline webhooks realtime jobs mcp ops web'

@@ -3,7 +3,7 @@ import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
-import { readBlob } from '../store/blobs.ts'
+import type { RawMessages } from '../objects/raw-messages.ts'
 import { sql, type Sql, type Transaction } from '../store/database.ts'
 import { type EmailStore, receivedEmail } from './email-store.ts'
 import { deliveriesOf } from './deliveries.ts'
@@ -37,6 +37,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock'> {
   identities: Identities
   examiner: Examiner
   store: EmailStore
+  raw: RawMessages
   quota: Quota
   hostname: string
 }
@@ -68,7 +69,7 @@ export class MailArchive {
 
   /** The raw message as received, or as sent with date and signatures prepended. Undefined when retention has removed it. */
   async rawMessage({ raw_id, direction, trace }: StoredEmail): Promise<Buffer | undefined> {
-    const raw = await readBlob(this.#deps.database, raw_id)
+    const raw = await this.#deps.raw.read(raw_id)
     if (!raw || direction !== 'outbound') return raw
     const whole = Buffer.concat([Buffer.from(trace), raw])
     release(raw)
@@ -88,6 +89,14 @@ export class MailArchive {
       hints: await importHintsIn(raw),
       understood: parsed.success,
     }
+  }
+
+  /** Prepares a message for `insert`, before the transaction, unless it is already present. Throws Fault `storage_unavailable`. */
+  async prepare<Message extends Restorable>(identityId: string, message: Message): Promise<Message> {
+    const { database, raw, store } = this.#deps
+    if (!raw.isObject(message.raw.length)) return message
+    if (await database.get(duplicateCandidates(identityId, message))) return message
+    return { ...message, examined: await store.prepare(message.raw, message.examined) }
   }
 
   /** Stores it unless it is already present (same Message-ID and content). It is searchable and counted like others, but raises no event. */

@@ -5,7 +5,8 @@ import { upToJsonBytes } from '../core/text.ts'
 import type { EventLog, NewEvent } from '../events/log.ts'
 import { type EventType, uncountedMessageBytes } from '../events/model.ts'
 import type { IdentityRow } from '../identities/identities.ts'
-import { insertBlob, insertWhole } from '../store/blobs.ts'
+import type { RawMessages } from '../objects/raw-messages.ts'
+import { insertWhole } from '../store/blobs.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { type EmailDetail, eventBodies } from './email-rows.ts'
 import { type Lists, listsOf, type Parsed, type StoredBodies } from '../message/parsed.ts'
@@ -76,10 +77,22 @@ interface DuplicatedEmail {
 export class EmailStore {
   readonly #plan: Plan
   readonly #events: EventLog
+  readonly #raw: RawMessages
 
-  constructor({ plan, events }: { plan: Plan; events: EventLog }) {
+  constructor({ plan, events, raw }: { plan: Plan; events: EventLog; raw: RawMessages }) {
+    this.#raw = raw
     this.#plan = plan
     this.#events = events
+  }
+
+  /**
+   * Prepares a message for being stored, before the transaction: a large one is written to the store of objects. One that was not prepared is stored in
+   * the database. Throws Fault `storage_unavailable`.
+   */
+  async prepare(raw: Buffer, examined: Examination): Promise<Examination> {
+    const { deflated } = examined
+    const object = await this.#raw.upload({ size: raw.length, deflated: deflated !== null, bytes: deflated ?? raw })
+    return object === undefined ? examined : { ...examined, object }
   }
 
   /**
@@ -93,12 +106,13 @@ export class EmailStore {
     { copies = 1, shared = copies > 1 }: { copies?: number; shared?: boolean } = {},
   ): Promise<StoredContent> {
     const { sha256, deflated, body_size, bodies } = examined
-    const raw_id = await insertBlob(tx, {
+    const packed = {
       size: raw.length,
       sha256: Buffer.from(sha256, 'hex'),
       deflated: deflated !== null,
       bytes: deflated ?? raw,
-    })
+    }
+    const raw_id = await this.#raw.insert(tx, packed, examined.object)
     const body_id = await insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies })
     const content: StoredContent = { raw_id, body_id, copies, long_lists: copies > 1 && examined.long_lists === true }
     if (!shared) return content

@@ -11,7 +11,7 @@ import type { Identities } from '../identities/identities.ts'
 import { isLiving } from '../identities/row.ts'
 import { iso } from '../core/clock.ts'
 import type { Trash } from '../ops/retention/trash.ts'
-import { readBlob } from '../store/blobs.ts'
+import type { RawMessages } from '../objects/raw-messages.ts'
 import { join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { readRows } from '../store/rows.ts'
 import { deliveriesOf, deliveriesWithHistory } from './deliveries.ts'
@@ -54,6 +54,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'events'> 
   identities: Identities
   plan: Plan
   trash: Trash
+  raw: RawMessages
   hostname: string
 }
 
@@ -263,7 +264,7 @@ export class Emails {
   /** The raw message exactly as received. Throws Fault not_found, code `raw_expired`, when it is no longer stored. */
   async rawMessage(row: Pick<StoredEmail, 'raw_id' | 'raw_expired_at'>): Promise<Buffer> {
     requireRaw(row)
-    const found = await readBlob(this.#deps.database, row.raw_id)
+    const found = await this.#deps.raw.read(row.raw_id)
     if (!found) throw rawExpired()
     return found
   }

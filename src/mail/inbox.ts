@@ -137,7 +137,8 @@ export class Inbox implements DeliveryTarget {
   }
 
   /** Stores the message; when space was lacking, purges the trash and tries again. Returns the ids of the e-mails. */
-  async #storeAll(message: ExaminedMessage): Promise<string[]> {
+  async #storeAll(accepted: ExaminedMessage): Promise<string[]> {
+    const message = { ...accepted, examined: await this.#deps.store.prepare(accepted.raw, accepted.examined) }
     const store = (): Promise<string[]> => this.#deps.database.transaction((tx) => this.#store(tx, message))
     try {
       return await store()

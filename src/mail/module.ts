@@ -10,6 +10,7 @@ import type { EventType } from '../events/model.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
+import type { RawMessages } from '../objects/raw-messages.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { MailArchive } from './archive.ts'
 import { BulkChanges } from './bulk.ts'
@@ -46,6 +47,7 @@ interface Deps extends ModuleBasis {
   plan: Plan
   trash: Trash
   quota: Quota
+  raw: RawMessages
   hosted: Hosted
   certificates: Certificates
   submissionLog: Log

@@ -5,7 +5,7 @@ import { release } from '../core/memory.ts'
 import type { HoldState } from '../core/shapes.ts'
 import type { EventType } from '../events/model.ts'
 import { type IdentityRow, present } from '../identities/row.ts'
-import { readBlob } from '../store/blobs.ts'
+import type { RawMessages } from '../objects/raw-messages.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { EmailStore } from './email-store.ts'
 import { deliveriesOf, deliveryOf, type RecipientRow, overallStatus } from './deliveries.ts'
@@ -59,11 +59,18 @@ export class OutgoingEmails {
   readonly #database: Database
   readonly #clock: Clock
   readonly #store: EmailStore
+  readonly #raw: RawMessages
 
-  constructor(deps: { database: Database; clock: Clock; store: EmailStore }) {
+  constructor(deps: { database: Database; clock: Clock; store: EmailStore; raw: RawMessages }) {
+    this.#raw = deps.raw
     this.#database = deps.database
     this.#clock = deps.clock
     this.#store = deps.store
+  }
+
+  /** Prepares a message for `insert`, before the transaction. Throws Fault `storage_unavailable`. */
+  prepare(raw: Buffer, examined: Examination): Promise<Examination> {
+    return this.#store.prepare(raw, examined)
   }
 
   /** Stores a message with a row for each recipient, queued or scheduled, and appends an event of this type. */
@@ -128,7 +135,7 @@ export class OutgoingEmails {
     raw_expired_at,
     trace,
   }: Pick<StoredEmail, 'raw_id' | 'raw_expired_at' | 'trace'>): Promise<Buffer | undefined> {
-    const raw = raw_expired_at === null ? await readBlob(this.#database, raw_id) : undefined
+    const raw = raw_expired_at === null ? await this.#raw.read(raw_id) : undefined
     if (!raw) return undefined
     const whole = Buffer.concat([Buffer.from(trace), raw])
     release(raw)

@@ -2,7 +2,7 @@ import type { Plan } from '../accounts/plan.ts'
 import { sweep } from '../core/cron.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Trash } from '../ops/retention/trash.ts'
-import { emptyBlob } from '../store/blobs.ts'
+import type { RawMessages } from '../objects/raw-messages.ts'
 import { type Database, join, raw, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import { insertSearchable } from './email-store.ts'
 import { deleteWords, hasNoWords } from './search/full-text.ts'
@@ -15,6 +15,7 @@ interface Deps {
   events: EventLog
   plan: Plan
   trash: Trash
+  raw: RawMessages
 }
 
 const columns: Sql = join(storedColumns.map((name) => raw(name)))
@@ -93,7 +94,9 @@ export class MailTrash {
     const shared = await tx.get(
       sql`SELECT 1 FROM emails WHERE raw_id = ${row.raw_id} UNION ALL SELECT 1 FROM emails_trash WHERE raw_id = ${row.raw_id} LIMIT 1`,
     )
-    if (!shared) await tx.run(sql`DELETE FROM blobs WHERE id IN (${row.raw_id}, ${row.body_id})`)
+    if (shared) return
+    await this.#deps.raw.delete(tx, row.raw_id)
+    await tx.run(sql`DELETE FROM blobs WHERE id = ${row.body_id}`)
   }
 
   async clear(tx: Transaction, identityId: string): Promise<boolean> {
@@ -146,7 +149,7 @@ export async function releaseStorage(tx: Transaction, plan: Plan, identityId: st
   if (owner && bytes > 0) await plan.add(tx, owner.account_id, 'storage_bytes', -bytes)
 }
 
-interface RawDeps extends Pick<Deps, 'plan' | 'trash'> {
+interface RawDeps extends Pick<Deps, 'plan' | 'trash' | 'raw'> {
   database: Database
 }
 
@@ -176,7 +179,7 @@ async function deleteSomeRaw(tx: Transaction, deps: RawDeps, before: string): Pr
 }
 
 /** Deletes the raw message for all copies, which share it. */
-async function deleteRaw(tx: Transaction, { trash, plan }: RawDeps, rawId: number): Promise<void> {
+async function deleteRaw(tx: Transaction, { trash, plan, raw: messages }: RawDeps, rawId: number): Promise<void> {
   const now = trash.now()
   const kept = await tx.all<{ identity_id: string; size: number }>(
     sql`UPDATE emails SET raw_expired_at = ${now} WHERE raw_id = ${rawId} AND raw_expired_at IS NULL RETURNING identity_id, size`,
@@ -186,5 +189,5 @@ async function deleteRaw(tx: Transaction, { trash, plan }: RawDeps, rawId: numbe
   )
   for (const { identity_id, size } of [...kept, ...trashed]) await releaseStorage(tx, plan, identity_id, size)
   for (const { id, extra_octets } of trashed) await trash.resize(tx, id, extra_octets)
-  await emptyBlob(tx, rawId)
+  await messages.empty(tx, rawId)
 }

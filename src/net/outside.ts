@@ -2,6 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { readFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { callbackify } from 'node:util'
 import { Agent, buildConnector, request } from 'undici'
 import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
@@ -294,6 +295,15 @@ function fixedLookup(addresses: LookupAddress[]): LookupFunction {
 const notSent =
   /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/
 
+interface ConfiguredRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  headers: string[] | Record<string, string>
+  body: Uint8Array | Iterable<Uint8Array> | null
+  signal: AbortSignal
+  limit: number
+  alone?: boolean
+}
+
 /**
  * Calls a server that the operator configured, without address checks. Throws Unreachable when the request was certainly not sent, any other
  * error when it may have been, also for a response above `limit` bytes. `alone` uses a new connection: a kept one may be closed while it is
@@ -301,20 +311,21 @@ const notSent =
  */
 export async function callConfigured(
   url: URL,
-  input: {
-    method: 'GET' | 'POST' | 'DELETE'
-    headers: string[]
-    body: Uint8Array | null
-    signal: AbortSignal
-    limit: number
-    alone?: boolean
-  },
+  input: ConfiguredRequest,
 ): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string }> {
-  const { limit, alone = false, ...asked } = input
-  const answer = await request(url, { ...asked, reset: alone }).catch((error: unknown) => {
+  const { body, ...answer } = await fetchConfigured(url, input)
+  return { ...answer, text: body.toString('utf8') }
+}
+
+/** The same for a response that is no text. */
+export async function fetchConfigured(url: URL, input: ConfiguredRequest): Promise<OutsideDocument> {
+  const { limit, alone = false, body, ...asked } = input
+  // pieces of an iterable are sent one after another
+  const sent = body === null || body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false })
+  const answer = await request(url, { ...asked, body: sent, reset: alone }).catch((error: unknown) => {
     throw notSent.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
   })
-  return { status: answer.statusCode, headers: answer.headers, text: (await readBody(answer.body, limit)).toString('utf8') }
+  return { status: answer.statusCode, headers: answer.headers, body: await readBody(answer.body, limit) }
 }
 
 async function readBody(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {

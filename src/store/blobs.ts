@@ -12,43 +12,58 @@ interface PackedBlob {
   bytes: Uint8Array
   /** The blob with which it is deleted. */
   part_of?: number
+  /** The object that has the bytes, in a store outside; the row has none then. */
+  object?: string
 }
 
 /** Bytes of one row, which is in memory three times while it is written. */
-const piece = 1024 * 1024
+export const pieceBytes = 1024 * 1024
 
 /** Stores bytes in the caller's transaction, in several rows when they are large. Returns the id of the blob. */
 export async function insertBlob(tx: Transaction, packed: PackedBlob): Promise<number> {
   const { bytes } = packed
-  const id = await insertWhole(tx, { ...packed, bytes: bytes.subarray(0, piece) })
+  const id = await insertWhole(tx, { ...packed, bytes: bytes.subarray(0, pieceBytes) })
   const turns = new Turns()
-  for (let place = 1; place * piece < bytes.length; place += 1) {
+  for (let place = 1; place * pieceBytes < bytes.length; place += 1) {
     if (turns.due) await turns.yield()
-    const next = bytes.subarray(place * piece, (place + 1) * piece)
+    const next = bytes.subarray(place * pieceBytes, (place + 1) * pieceBytes)
     await tx.run(sql`INSERT INTO blob_pieces (blob_id, place, bytes) VALUES (${id}, ${place}, ${next})`)
   }
   return id
 }
 
 /** The same in one row, for blobs that queries join: the bodies of e-mails and the long fields of events. */
-export async function insertWhole(tx: Transaction, { size, sha256, deflated, bytes, part_of }: PackedBlob): Promise<number> {
+export async function insertWhole(tx: Transaction, packed: PackedBlob): Promise<number> {
+  const { size, sha256, deflated, bytes, part_of = null, object = null } = packed
   const row = await tx.get<{ id: number }>(
-    sql`INSERT INTO blobs (size, sha256, deflated, bytes, part_of) VALUES (${size}, ${sha256}, ${deflated ? 1 : 0}, ${bytes}, ${part_of ?? null})
-      RETURNING id`,
+    sql`INSERT INTO blobs (size, sha256, deflated, bytes, part_of, object) VALUES (${size}, ${sha256}, ${deflated ? 1 : 0}, ${bytes}, ${part_of},
+      ${object}) RETURNING id`,
   )
   return row!.id
 }
 
 /** Removes the bytes. The row stays, so that its id is not used again while something refers to it. */
 export async function emptyBlob(tx: Transaction, id: number): Promise<void> {
-  await tx.run(sql`UPDATE blobs SET bytes = ${new Uint8Array()}, deflated = 0 WHERE id = ${id}`)
+  await tx.run(sql`UPDATE blobs SET bytes = ${new Uint8Array()}, deflated = 0, object = NULL WHERE id = ${id}`)
   await tx.run(sql`DELETE FROM blob_pieces WHERE blob_id = ${id}`)
 }
 
 /** The original bytes; undefined when there is no such blob. */
 export async function readBlob(database: Reader | Database, id: number): Promise<Buffer | undefined> {
+  const stored = await readStored(database, id)
+  if (!stored) return undefined
+  const bytes = inflate(stored.deflated, stored.bytes)
+  if (stored.deflated && stored.bytes.length > pieceBytes) release(stored.bytes)
+  return bytes
+}
+
+/** The bytes as they are stored, in one piece; undefined when there is no such blob. */
+export async function readStored(
+  database: Reader | Database,
+  id: number,
+): Promise<{ deflated: boolean; bytes: Uint8Array } | undefined> {
   const row = await database.get<{ deflated: number; bytes: Uint8Array }>(sql`SELECT deflated, bytes FROM blobs WHERE id = ${id}`)
-  if (!row || row.bytes.length < piece) return row && inflate(row.deflated === 1, row.bytes)
+  if (!row || row.bytes.length < pieceBytes) return row && { deflated: row.deflated === 1, bytes: row.bytes }
   const { rest } = (await database.get<{ rest: number }>(
     sql`SELECT coalesce(sum(octet_length(bytes)), 0) AS rest FROM blob_pieces WHERE blob_id = ${id}`,
   ))!
@@ -68,9 +83,16 @@ export async function readBlob(database: Reader | Database, id: number): Promise
     // a transaction must not wait for anything but the database
     if ('transaction' in database) await separateTurn()
   }
-  const bytes = inflate(row.deflated === 1, whole)
-  if (bytes.buffer !== whole.buffer) release(whole)
-  return bytes
+  return { deflated: row.deflated === 1, bytes: whole }
+}
+
+/** Replaces the bytes by an object that has them. Returns false when the blob has none in the database any more. */
+export async function replaceByObject(tx: Transaction, id: number, object: string): Promise<boolean> {
+  const { changes } = await tx.run(
+    sql`UPDATE blobs SET bytes = ${new Uint8Array()}, object = ${object} WHERE id = ${id} AND object IS NULL AND octet_length(bytes) > 0`,
+  )
+  if (changes > 0) await tx.run(sql`DELETE FROM blob_pieces WHERE blob_id = ${id}`)
+  return changes > 0
 }
 
 /** The original bytes of a stored row. */

@@ -65,6 +65,7 @@ test('the example loads as it is, and with every setting uncommented', async () 
       'sms.android.signing_key',
       'sms.http.secret',
       'acme.eab_hmac_key',
+      'blobs.s3.secret_access_key',
     ]
     for (const name of ['bootstrap_key', 'metrics.token', 'mail.rspamd.password', 'outbound.relay.password', ...sms]) {
       await writeFile(join(secrets, `pillarbox.${name}`), 'a-secret-of-twenty-characters\n')

@@ -13,6 +13,7 @@ import { parse } from '../../src/message/parse.ts'
 import type { RecipientRow } from '../../src/mail/deliveries.ts'
 import { EmailStore } from '../../src/mail/email-store.ts'
 import { OutgoingEmails } from '../../src/mail/outgoing.ts'
+import { RawMessages } from '../../src/objects/raw-messages.ts'
 import { uncheckedVerdict } from '../../src/mailauth/unchecked.ts'
 import { ReturnPaths } from '../../src/outbound/return-path.ts'
 import { sql, type Transaction } from '../../src/store/database.ts'
@@ -110,8 +111,9 @@ async function withStore<Result>(
   await box.app.stop()
   const file = join(box.env['PILLARBOX_DATA_DIR']!, 'pillarbox.db')
   const database = await openDatabase(file, createLog('silent', { write: () => undefined }))
-  const store = new EmailStore({ events: new EventLog(database, clock), plan: limitless(database, clock) })
-  const outgoing = new OutgoingEmails({ database, clock, store })
+  const raw = new RawMessages({ database, clock, objects: undefined })
+  const store = new EmailStore({ events: new EventLog(database, clock), plan: limitless(database, clock), raw })
+  const outgoing = new OutgoingEmails({ database, clock, store, raw })
   const result = await database.transaction((tx) => work(tx, outgoing))
   await database.close()
   await box.restart()

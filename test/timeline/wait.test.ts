@@ -10,6 +10,7 @@ import { EventLog } from '../../src/events/log.ts'
 import { Identities } from '../../src/identities/identities.ts'
 import { type Email, emailReceived } from '../../src/mail/model.ts'
 import { Emails } from '../../src/mail/emails.ts'
+import { RawMessages } from '../../src/objects/raw-messages.ts'
 import { Quota } from '../../src/mail/quota.ts'
 import { Trash } from '../../src/ops/retention/trash.ts'
 import { sql } from '../../src/store/database.ts'
@@ -156,7 +157,8 @@ async function log(disk: { slow: Promise<void> }) {
     domain: 'box.test',
     account: '',
   })
-  const emails = new Emails({ ...parts, identities, trash, hostname: 'box.test' })
+  const raw = new RawMessages({ ...parts, objects: undefined })
+  const emails = new Emails({ ...parts, identities, trash, raw, hostname: 'box.test' })
   const none = { briefs: async () => [] }
   const waiting = new Waiting({
     ...parts,

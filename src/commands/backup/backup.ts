@@ -61,12 +61,13 @@ async function auto(options: Options): Promise<void> {
   return tell(options, made, { ...answerOf(made), removed: made.removed })
 }
 
-function inputOf({ data_dir, database, keys_dir, master_key_file, mail }: Config): Omit<BackupInput, 'file'> {
+function inputOf({ blobs, data_dir, database, keys_dir, master_key_file, mail }: Config): Omit<BackupInput, 'file'> {
   mustBeOpen(data_dir)
   const created_at = new Date().toISOString()
   return {
     data_dir,
     database: database.url,
+    objects: blobs.s3,
     keys_dir,
     master_key_file,
     mail_domain: mail.domain,

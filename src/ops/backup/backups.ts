@@ -14,6 +14,8 @@ export interface BackupSettings extends BackupDirectorySettings, KeyPlace {
   data_dir: string
   /** The database of a box on PostgreSQL; that of the start. */
   database: BackupInput['database']
+  /** The store of objects; that of the start. */
+  objects: BackupInput['objects']
   mail_domain: string
 }
 
@@ -33,18 +35,18 @@ export class Backups {
   }
 
   reload(settings: BackupSettings): void {
-    const { database } = this.#settings
-    this.#settings = { ...settings, database }
+    const { database, objects } = this.#settings
+    this.#settings = { ...settings, database, objects }
   }
 
   /** Starts a backup. Throws Fault conflict when no directory is configured, or another is running. */
   async begin(caller: Caller): Promise<Job> {
     const { jobs, clock, version, log } = this.#deps
-    const { data_dir, database, keys_dir, master_key_file, mail_domain } = this.#settings
+    const { data_dir, database, objects, keys_dir, master_key_file, mail_domain } = this.#settings
     const backupDirectory = new BackupDirectory(this.#settings)
     // so that the caller gets a missing directory as an error
     await backupDirectory.requireWritable()
-    const place = { data_dir, database, keys_dir, master_key_file, mail_domain }
+    const place = { data_dir, database, objects, keys_dir, master_key_file, mail_domain }
     return jobs.start(
       caller,
       'backup',

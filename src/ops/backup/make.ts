@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 import { masterKeySource } from '../../core/service-unit.ts'
 import { removeDatabase, syncPath } from '../../store/files.ts'
+import type { BucketSettings } from '../../objects/bucket.ts'
 import type { PostgresTarget } from '../../store/postgres/target.ts'
 import { requireOneDatabase } from '../../store/postgres/note.ts'
 import { ArchiveWriter } from './archive/archive-writer.ts'
@@ -11,13 +12,16 @@ import { diskFault, refused, requireSpace } from './faults.ts'
 import { keyFiles, type KeyPlace } from './key-files.ts'
 import { entryNames, formatName, formatVersion, type Manifest } from './archive/manifest.ts'
 import { keysContext, sealKeys } from './sealed-keys.ts'
-import { type Snapshot, takeSnapshot } from './snapshot.ts'
+import { embedObjects } from './embed-objects.ts'
+import { type Completion, type Snapshot, takeSnapshot } from './snapshot.ts'
 
 export interface BackupInput extends KeyPlace {
   file: string
   data_dir: string
   /** The database of a box on PostgreSQL. */
   database: PostgresTarget | undefined
+  /** The store of objects that has large e-mails, which are in the backup too. */
+  objects: BucketSettings | undefined
   /** Encrypts the keys; without it they are left out. */
   passphrase?: string | undefined
   force?: boolean
@@ -88,11 +92,12 @@ export function draftsOf(file: string): [archive: string, copy: string] {
   return [`${file}.part`, `${file}.part.db`]
 }
 
-async function snapshot({ data_dir, database }: BackupInput, copy: string, signal?: AbortSignal): Promise<Snapshot> {
-  if (database === undefined) return takeSnapshot(data_dir, copy)
+async function snapshot({ data_dir, database, objects }: BackupInput, copy: string, signal?: AbortSignal): Promise<Snapshot> {
+  const complete: Completion = (file, refers) => embedObjects(file, { settings: objects, refers }, signal)
+  if (database === undefined) return takeSnapshot(data_dir, copy, complete)
   // with the driver, which boxes on SQLite do not need
   const { takeServerSnapshot } = await import('./server-snapshot.ts')
-  return takeServerSnapshot(data_dir, database, copy, signal)
+  return takeServerSnapshot(data_dir, database, copy, signal, complete)
 }
 
 function checkDatabase({ data_dir, database }: BackupInput): void {

@@ -29,6 +29,7 @@ async function newest(backups: Backups): Promise<number> {
   }
 }
 
-function settingsOf({ backup, data_dir, database, keys_dir, master_key_file, mail }: Config): BackupSettings {
-  return { ...backup, data_dir, database: database.url, keys_dir, master_key_file, mail_domain: mail.domain }
+function settingsOf({ backup, blobs, data_dir, database, keys_dir, master_key_file, mail }: Config): BackupSettings {
+  const stores = { database: database.url, objects: blobs.s3 }
+  return { ...backup, ...stores, data_dir, keys_dir, master_key_file, mail_domain: mail.domain }
 }

@@ -6,17 +6,18 @@ import { beginSnapshot, bytesOf } from '../../store/copy/postgres-side.ts'
 import { type Connection, withoutValues } from '../../store/postgres/connections.ts'
 import { openCopySource } from '../../store/postgres/prepare.ts'
 import { diskFault, refused, requireSpace } from './faults.ts'
-import { boxOf, described, type Snapshot, stateOf } from './snapshot.ts'
+import { boxOf, type Completion, described, type Snapshot, stateOf } from './snapshot.ts'
 
 /**
  * Copies the database of a box on PostgreSQL, running or not, into a new database file as of one moment, with `state.json` of the same moment. It does
- * not block writers.
+ * not block writers. `complete` is called with the copy before it is described.
  */
 export async function takeServerSnapshot(
   directory: string,
   target: PostgresTarget,
   copy: string,
   signal?: AbortSignal,
+  complete: Completion = async () => {},
 ): Promise<Snapshot> {
   const connection = await openCopySource(target, false).catch((error: unknown) => {
     throw refused(`${(error as Error).message} Nothing was backed up.`, 'database_unavailable', error)
@@ -27,11 +28,23 @@ export async function takeServerSnapshot(
     // a copy that does not fit would fill the disk of the box
     requireSpace(dirname(copy), await bytesOf(connection))
     await copyIntoFile(connection, copy, { ...box, words: wordIndex, resumable: false, signal })
+    await complete(copy, (object) => refers(target, object))
     return { state, ...described(copy, copy), ...box }
   } catch (error) {
     signal?.throwIfAborted()
     withoutValues(error)
     throw diskFault(error, 'The database could not be copied')
+  } finally {
+    await connection.end().catch(() => {})
+  }
+}
+
+/** Asks on a connection of its own, as the other one reads a snapshot. */
+async function refers(target: PostgresTarget, object: string): Promise<boolean> {
+  const connection = await openCopySource(target, false)
+  try {
+    const { rows } = await connection.query({ text: 'SELECT 1 FROM blobs WHERE object = $1', values: [object] })
+    return rows.length > 0
   } finally {
     await connection.end().catch(() => {})
   }

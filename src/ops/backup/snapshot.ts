@@ -19,12 +19,15 @@ export interface Snapshot {
   audit?: Manifest['audit']
 }
 
+/** Puts into the copy what is not in the database; `refers` tells whether the database still refers to an object. */
+export type Completion = (copy: string, refers: (object: string) => Promise<boolean>) => Promise<void>
+
 /**
  * Copies the database of a box, running or not, into a new file as of one moment, with `state.json` of the same moment. The copy is rebuilt
  * row by row: it contains nothing deleted, also no words of deleted e-mails in the search index, and a damaged page is reported. It does not
- * block writers.
+ * block writers. `complete` is called with the copy before it is described.
  */
-export function takeSnapshot(directory: string, copy: string): Snapshot {
+export async function takeSnapshot(directory: string, copy: string, complete: Completion = async () => {}): Promise<Snapshot> {
   const file = join(directory, 'pillarbox.db')
   for (const needed of [join(directory, 'state.json'), file]) {
     if (!existsSync(needed)) throw refused(`There is no box in ${directory}: ${needed} is missing.`, 'no_box')
@@ -33,9 +36,19 @@ export function takeSnapshot(directory: string, copy: string): Snapshot {
     const state = stateOf(directory)
     copyDatabase(file, copy)
     // accounts are in one and their data in the other: both must be of the same moment
-    if (stateOf(directory).equals(state)) return { state, ...described(file, copy), ...boxOf(directory, state) }
+    if (!stateOf(directory).equals(state)) continue
+    await complete(copy, async (object) => refers(file, object))
+    return { state, ...described(file, copy), ...boxOf(directory, state) }
   }
   throw refused(`${join(directory, 'state.json')} changes while it is copied. Try again.`, 'busy')
+}
+
+function refers(file: string, object: string): boolean {
+  return withDatabase(
+    file,
+    { readOnly: true, timeout: 30_000 },
+    (database) => database.prepare('SELECT 1 FROM blobs WHERE object = ?').get(object) !== undefined,
+  )
 }
 
 /** The content of `state.json`. */

@@ -94,6 +94,8 @@ export interface BoxSources {
   keyOf: (key: string) => Promise<string | undefined>
   /** The SMS provider; `check` tries the connection and the credentials, and throws a sentence. */
   carrier: { name: string; capabilities: { receives_otp: boolean }; check?(signal: AbortSignal): Promise<void> } | undefined
+  /** The store of objects that has large e-mails; `check` writes, reads and deletes an object, and throws BucketFailure. */
+  objects: { check(): Promise<void> } | undefined
   /** Why reports to other domains cannot be sent, and the fix; null when they can, undefined when they are off. */
   reports: () => { why: string; fix: string } | null | undefined
   /** Throws a sentence when the directory cannot be read. */

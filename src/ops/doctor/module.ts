@@ -16,6 +16,7 @@ import { disk } from './checks/disk.ts'
 import { domains, sending } from './checks/domains.ts'
 import { bootstrapKey, masterKey } from './checks/keys.ts'
 import { helo, operatorNames, ptr, resolver } from './checks/names.ts'
+import { objectStore } from './checks/objects.ts'
 import { permissions } from './checks/permissions.ts'
 import { port25 } from './checks/port25.ts'
 import { listenersOf, ports } from './checks/ports.ts'
@@ -96,6 +97,7 @@ function checksOf(deps: Deps, config: Config, running: () => boolean): Check[] {
     storeWhole,
     storeRewritten,
     otherBoxes,
+    objectStore,
     backups,
     queue,
     reports,

@@ -227,7 +227,7 @@ class ImportRun {
 
   async #next(): Promise<void> {
     const { database, mail } = this.#deps
-    const message = await this.#reading.shift()!.message
+    const message = await mail.prepare(this.#identityId, await this.#reading.shift()!.message)
     if (!message.understood) this.#tally.not_understood += 1
     const kept = database.transaction((tx) => mail.insert(tx, this.#caller, this.#identityId, message))
     await this.#write({ sms: false, octets: message.raw.length, raw: message.raw, kept })

@@ -195,13 +195,15 @@ export class Outbox {
   async #post(composed: ComposedEmail, known?: Examination): Promise<Email> {
     const { database, clock, signer, quota } = this.#deps
     const { caller, owner, from, raw, head, whole, addressees, send_at } = composed
-    const examined = known ?? (await this.#examine(composed))
+    const { outgoing } = this.#deps
+    const accepted = known ?? (await this.#examine(composed))
     // a scheduled message is signed when it is sent, with the keys published then
     const signatures = send_at === null ? await signer.sign(domainOf(from), whole) : ''
     // whether that suffices is checked in the transaction
     await quota.freeSpace(owner, raw.length, 'sent')
+    const examined = await outgoing.prepare(raw, accepted)
     return database.transaction(async (tx) => {
-      const { keys, outgoing, limits, plan, policyCheck, holds } = this.#deps
+      const { keys, limits, plan, policyCheck, holds } = this.#deps
       // fetching attachments may have taken long
       if (caller) await keys.origins.requireAdmitted(tx, caller)
       if (caller && send_at !== null) await keys.origins.requireInGrace(tx, caller, send_at, 'send_at')

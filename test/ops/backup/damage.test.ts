@@ -157,6 +157,7 @@ test('a database that is wrong inside a right archive is noticed', async () => {
       file,
       data_dir: data,
       database: undefined,
+      objects: undefined,
       keys_dir: `${data}-keys`,
       passphrase,
       program_version: '0.1.0',

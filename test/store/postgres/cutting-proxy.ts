@@ -10,6 +10,8 @@ export interface CuttingProxy {
   cut(): Promise<void>
   /** Lets nothing through, as a network that is down: connections stay, and nobody is told. */
   block(): void
+  /** Lets requests through, and no answers. */
+  mute(): void
   /** Ends the connections that were blocked; new ones reach the server. */
   unblock(): void
   close(): Promise<void>
@@ -19,6 +21,7 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
   let wanted: { bytes: string; when: 'before' | 'after'; done: () => void } | undefined
   let cut = Promise.resolve()
   let blocked = false
+  let muted = false
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
     const upstream = connect(port, '127.0.0.1')
@@ -32,7 +35,7 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
       })
     }
     let mute = false
-    upstream.on('data', (bytes) => mute || blocked || client.write(bytes))
+    upstream.on('data', (bytes) => mute || blocked || muted || client.write(bytes))
     client.on('data', (bytes) => {
       if (blocked) return
       const { bytes: text, when, done } = wanted ?? {}
@@ -59,9 +62,11 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
     },
     cut: () => cut,
     block: () => void (blocked = true),
+    mute: () => void (muted = true),
     unblock() {
       for (const socket of sockets) socket.destroy()
       blocked = false
+      muted = false
     },
     async close() {
       for (const socket of sockets) socket.destroy()
