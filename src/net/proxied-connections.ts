@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Log } from '../core/log.ts'
-import type { Networks } from './networks.ts'
+import { canonicalAddress, type Networks } from './networks.ts'
 import { readProxyHeader } from './proxy-header.ts'
 
 /** Milliseconds in which the header must have arrived: it is the first that a proxy sends, and may be lost once. */
@@ -36,7 +36,7 @@ export class ProxiedConnections {
     const refuse = (why: string): void => {
       leave()
       socket.on('error', ignore).destroy()
-      this.#log.warn({ ip: remoteAddress, why }, 'connection of a proxy was closed')
+      this.#log.warn({ ip: canonicalAddress(remoteAddress), why }, 'connection of a proxy was closed')
     }
     const read = (bytes: Buffer): void => {
       received = received.length === 0 ? bytes : Buffer.concat([received, bytes])
