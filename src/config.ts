@@ -35,7 +35,7 @@ import { acme } from './config/acme.ts'
 import { realtime, webhooks } from './config/events.ts'
 import { limits } from './config/limits.ts'
 import { listenerFlaws } from './config/listeners.ts'
-import { mail, smtp } from './config/mail.ts'
+import { mail, proxyProtocol, smtp } from './config/mail.ts'
 import { policy } from './config/policy.ts'
 import { fetching, outbound, relayFlaws, reports, submission } from './config/sending.ts'
 import { sms } from './config/sms.ts'
@@ -71,6 +71,7 @@ const http = Group({
       description: 'Reverse proxies whose X-Forwarded-For is trusted, as address blocks',
       example: ['10.0.0.0/8', 'fd00::/8'],
     }),
+  proxy_protocol: proxyProtocol('the listeners of the API'),
   cors_origins: List(Origin, 'origins')
     .prefault([])
     .meta({

@@ -1,6 +1,7 @@
 import * as z from 'zod'
 import { day, hour, second } from '../core/clock.ts'
 import {
+  AddressBlock,
   bytes,
   certificateFile,
   Choice,
@@ -20,6 +21,15 @@ import {
 } from './values.ts'
 
 const listeners = 'must be host:port such as 127.0.0.1:2525, or a list of them'
+
+/** Load balancers at the level of connections; of reverse proxies there is X-Forwarded-For. */
+export const proxyProtocol = (where: string) =>
+  List(AddressBlock, 'address blocks')
+    .prefault([])
+    .meta({
+      description: `Load balancers whose connections to ${where} begin with a PROXY protocol header, version 1 or 2, that has the client's address (HAProxy: send-proxy-v2), as address blocks; a connection of theirs without it is closed`,
+      example: ['10.0.0.1/32', 'fd00::1/128'],
+    })
 
 /** Receiving mail. */
 export const smtp = Group({
@@ -42,6 +52,7 @@ export const smtp = Group({
     description: 'Delay before the greeting; a client that sends commands earlier is rejected',
     unit: time,
   }),
+  proxy_protocol: proxyProtocol('the listeners of smtp and submission'),
   max_recipients: Whole(1, 10_000)
     .prefault(100)
     .meta({ description: 'Maximum number of recipients of a message', unit: 'recipients' }),

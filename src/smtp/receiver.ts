@@ -13,6 +13,8 @@ import { TransactionHandler, type TransactionLimits, type TransactionOptions } f
 import type { Client, ListenerMetrics } from './session-log.ts'
 import { type LimitedRecords, limitRecords } from '../net/tls-records.ts'
 import { addressesOf, type BoundEndpoint, type Endpoint, listenOn } from '../net/listen.ts'
+import { Networks } from '../net/networks.ts'
+import { ProxiedConnections } from '../net/proxied-connections.ts'
 import { readingTurns } from '../net/reading-turns.ts'
 import { LoginAttempts, type SmtpCredentials } from './logins.ts'
 import type { DeliveryTarget } from './delivery-target.ts'
@@ -28,6 +30,8 @@ export interface ReceiverSettings extends ConnectionLimits, SmtpSessionLimits, T
   tls: { cert: string; key: string }
   /** TLS from the first octet (RFC 8314), in place of STARTTLS. */
   implicit_tls?: boolean
+  /** Proxies whose connections begin with a PROXY protocol header. */
+  proxy_protocol: readonly string[]
   /** Delay before the 220 greeting, during which a client must not send; 0 for no delay. */
   greeting_delay: number
   max_recipients: number
@@ -51,6 +55,8 @@ export class Receiver {
   readonly #metrics: ListenerMetrics | undefined
   readonly #limiter = new ConnectionLimiter(() => this.#settings)
   readonly #sessions = new Map<string, SmtpSession>()
+  readonly #proxied: ProxiedConnections
+  #proxies: Networks
   #settings: ReceiverSettings
   #smtp: SMTPServer | null = null
   #servers: Server[] = []
@@ -59,6 +65,8 @@ export class Receiver {
   /** The memory of all messages being received counts in `budget`, if given. */
   constructor(settings: ReceiverSettings, target: DeliveryTarget | LoginAttempts, log: Log, options: TransactionOptions = {}) {
     this.#settings = settings
+    this.#proxies = new Networks(settings.proxy_protocol)
+    this.#proxied = new ProxiedConnections(() => this.#proxies, log)
     this.#log = log
     this.#metrics = options.metrics
     this.#logins = target instanceof LoginAttempts ? target : null
@@ -91,7 +99,7 @@ export class Receiver {
     if (this.#smtp) this.#smtp.logger = dialogueLogger(this.#log, (session) => this.#sessions.get(session)?.address)
     this.#servers = await listenOn(
       this.#settings.listen,
-      (socket) => this.#accept(socket),
+      (socket) => this.#proxied.accept(socket, (served) => this.#accept(served)),
       (error) => this.#log.warn({ err: error }, 'connection could not be accepted'),
     )
   }
@@ -100,6 +108,7 @@ export class Receiver {
   async stop(): Promise<void> {
     for (const server of this.#servers) server.close()
     this.#servers = []
+    this.#proxied.cut()
     for (const smtpSession of this.#sessions.values()) smtpSession.shutDown()
     if (this.#sessions.size > 0) {
       await new Promise<void>((resolve) => {
@@ -115,6 +124,7 @@ export class Receiver {
   reload(settings: ReceiverSettings): void {
     checkCertificate(settings)
     this.#settings = settings
+    this.#proxies = new Networks(settings.proxy_protocol)
     this.#smtp?.updateSecureContext({ ...settings.tls, ...changeable(settings) })
     if (this.#smtp) this.#smtp.logger = dialogueLogger(this.#log, (session) => this.#sessions.get(session)?.address)
   }

@@ -56,6 +56,22 @@ test('a box that runs answers for itself; exit status 0 while nothing fails, 1 w
   expect(broken.lines.find(({ status }) => status === 'fail')).toMatchObject({ name: 'permissions' })
 })
 
+test('listeners that expect the PROXY protocol from this machine answer, with their certificates', async () => {
+  const { box } = await patient({
+    PILLARBOX_HTTP__PROXY_PROTOCOL: '127.0.0.1',
+    PILLARBOX_SMTP__PROXY_PROTOCOL: '127.0.0.0/8',
+    PILLARBOX_HTTP__TLS__LISTEN: '127.0.0.1:0',
+    PILLARBOX_SUBMISSION__LISTEN: '127.0.0.1:0',
+    PILLARBOX_SUBMISSION__LISTEN_TLS: '127.0.0.1:0',
+  })
+  const { seen: found } = await seen(box.env, box.directory)
+  const of = (name: string): unknown[] =>
+    found.lines.filter((line) => line.name === name).map(({ subject, status }) => [subject.split(' ')[0], status])
+  expect(of('ports')).toEqual(['http', 'https', 'smtp', 'submission', 'submissions'].map((protocol) => [protocol, 'pass']))
+  expect(of('tls').map((line) => (line as string[])[0])).toEqual(['https', 'smtp', 'submission', 'submissions'])
+  expect(found.lines.filter(({ message }) => message.startsWith('TLS is not available'))).toEqual([])
+})
+
 test('a box that does not run is opened, and left as it was', async () => {
   const { box } = await patient()
   const { port } = box.smtp

@@ -151,6 +151,7 @@ test('a trusted proxy, which speaks for many, is not counted; the number can be 
     listen: { host: '127.0.0.1', port: 0 },
     public_url: 'http://box.test',
     trusted_proxies: ['127.0.0.9'],
+    proxy_protocol: [],
     cors_origins: [],
     public_rate_limit: 60,
     document_rate_limit: 600,

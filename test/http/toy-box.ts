@@ -223,6 +223,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
       listen: { host: '127.0.0.1', port: 0 },
       public_url: 'http://box.test',
       trusted_proxies: [],
+      proxy_protocol: [],
       cors_origins: [],
       public_rate_limit: 60,
       document_rate_limit: 600,

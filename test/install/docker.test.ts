@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
+import { loadConfig } from '../../src/config.ts'
 import { version } from '../../src/version.ts'
 import { folder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
@@ -128,4 +129,44 @@ test('compose.yaml builds it, keeps data and keys apart, and shows the API to th
     expect([image, logging.options]).toEqual(['pillarbox', { 'max-size': '50m', 'max-file': '5' }])
   }
   expect([read_only, cap_drop]).toEqual([true, ['ALL']])
+})
+
+test('compose-several.yaml has the addresses and ports of the example of HAProxy, and settings that a box takes', async () => {
+  const { services, networks, secrets } = parse(read('docker/compose-several.yaml'), { merge: true })
+  const example = read('config/haproxy.cfg.example')
+  const addressOf = (name: string): string => services[name].networks.inside.ipv4_address
+  expect(networks.inside.ipam.config).toEqual([{ subnet: '10.0.0.0/24' }])
+  const ports = [...example.matchAll(/bind :::(\d+) v4v6/g)].map(([, port]) => `${port}:${port}`)
+  expect(services.haproxy.ports.toSorted()).toEqual(ports.toSorted())
+  expect(services.haproxy.volumes[0]).toMatch(/^\.\.\/config\/haproxy\.cfg\.example:/)
+  for (const name of ['one', 'two']) {
+    expect(example).toContain(`server ${name} ${addressOf(name)}:25 `)
+    const { environment, volumes, build } = services[name]
+    expect(read(join('docker', build.context, build.dockerfile))).toBe(read('docker/Dockerfile'))
+    expect(volumes.map((mount: string) => mount.split(':')[1])).toEqual(JSON.parse(all('VOLUME')[0]!))
+    const directory = folder()
+    const made = join(directory, 'made')
+    // the block of the page, in a folder of the test, as no user of it is the container's
+    const [, block] = /### In containers\n[^]*?```sh\n([^]*?)```/.exec(read('docs/several-boxes.md'))!
+    await succeed('sh', ['-ec', block!.replace('chown 10025 master-key database-url && ', '')], { cwd: directory })
+    const file = (secret: string): string => join(directory, 'docker', secrets[secret].file)
+    const env = Object.fromEntries(
+      Object.entries<string>(environment).map(([key, value]) => [
+        key,
+        value.replace(/^\/run\/secrets\/(.*)$/, (_, secret: string) => file(secret)),
+      ]),
+    )
+    const config = await loadConfig({ env: { ...env, PILLARBOX_DATA_DIR: made }, cwd: directory })
+    expect(config.http.proxy_protocol).toEqual([`${addressOf('haproxy')}/32`])
+    expect(config.smtp.proxy_protocol).toEqual([`${addressOf('haproxy')}/32`])
+    expect(config.database).toMatchObject({
+      several: true,
+      url: { host: addressOf('postgresql'), user: services.postgresql.environment.POSTGRES_USER },
+    })
+    expect(Buffer.from(readFileSync(config.master_key_file!, 'utf8'), 'base64')).toHaveLength(32)
+    expect(config.database.url!.password).toBe(readFileSync(file('database-password'), 'utf8').trim())
+    expect([config.smtp.listen, config.submission.listen, config.submission.listen_tls].flat().map(({ port }) => port)).toEqual([
+      25, 587, 465,
+    ])
+  }
 })

@@ -19,16 +19,21 @@ export class DnsStub {
   readonly #timers = new Set<NodeJS.Timeout>()
   #server: Server | null = null
   #port = 0
+  readonly #host: string
 
-  static async start(): Promise<DnsStub> {
-    const stub = new DnsStub()
+  private constructor(host: string) {
+    this.#host = host
+  }
+
+  static async start(host = '127.0.0.1'): Promise<DnsStub> {
+    const stub = new DnsStub(host)
     await stub.#listen()
     return stub
   }
 
   /** For `Resolver.setServers`. */
   get servers(): string[] {
-    return [`127.0.0.1:${this.#port}`]
+    return [`${this.#host}:${this.#port}`]
   }
 
   /** A text is one record, in strings of 255 characters; an array is the strings of one. */
@@ -120,7 +125,7 @@ export class DnsStub {
       const port = await freePort()
       const server = this.#create()
       const failure = new Promise<false>((resolve) => server.once('error', () => resolve(false)))
-      const ready = server.listen({ udp: { port, address: '127.0.0.1' }, tcp: { port, address: '127.0.0.1' } })
+      const ready = server.listen({ udp: { port, address: this.#host }, tcp: { port, address: this.#host } })
       if (await Promise.race([ready, failure])) {
         this.#server = server
         this.#port = port

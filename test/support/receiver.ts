@@ -61,6 +61,7 @@ export async function startReceiver(
     size: 1_048_576,
     max_memory: 134_217_728,
     greeting_delay: 0,
+    proxy_protocol: [],
     max_recipients: 100,
     max_connections: 500,
     max_connections_per_address: 400,

@@ -59,16 +59,16 @@ export class WebhookSink {
   })
 
   /** Stopped when the test ends. */
-  static async start(port = 0): Promise<WebhookSink> {
-    const sink = await WebhookSink.open(port)
+  static async start(port = 0, host = '127.0.0.1'): Promise<WebhookSink> {
+    const sink = await WebhookSink.open(port, host)
     onTestFinished(() => sink.stop())
     return sink
   }
 
-  static async open(port = 0): Promise<WebhookSink> {
+  static async open(port = 0, host = '127.0.0.1'): Promise<WebhookSink> {
     const sink = new WebhookSink()
     sink.#server.on('connection', () => (sink.connections += 1))
-    sink.#server.listen(port, '127.0.0.1')
+    sink.#server.listen(port, host)
     await once(sink.#server, 'listening')
     return sink
   }

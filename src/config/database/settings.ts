@@ -11,7 +11,7 @@ export const database = Group({
   }),
   several: Switch.prefault(false).meta({
     description:
-      'Lets several boxes use the database at the same time; each must set it, and have the same master key (docs/install.md)',
+      'Lets several boxes use the database at the same time; each must set it, and have the same master key (docs/several-boxes.md)',
     restart: true,
   }),
 })

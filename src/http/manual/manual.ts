@@ -19,9 +19,12 @@ export const beside = [
   'clients/python/README.md',
   'clients/typescript/README.md',
   'config/Caddyfile.example',
+  'config/haproxy.cfg.example',
   'config/nginx.conf.example',
+  'config/patroni.yml.example',
   'config/pillarbox.example.yaml',
   'config/pillarbox.schema.json',
+  'docker/compose-several.yaml',
   'src/README.md',
   'src/web/README.md',
 ]

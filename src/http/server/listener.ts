@@ -6,11 +6,12 @@ import type { Duplex } from 'node:stream'
 import { Chunks } from '../../core/byte-buffer.ts'
 import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
 import type { Endpoint } from '../../net/listen.ts'
+import type { ProxiedConnections } from '../../net/proxied-connections.ts'
 import { readInTurns } from '../../net/read-in-turns.ts'
 import { readingTurns } from '../../net/reading-turns.ts'
 import { discardBody, giveUp } from './give-up.ts'
 import { OpenConnections } from './open-connections.ts'
-import { type ServedCertificate, TlsAcceptor, type TlsPair } from './tls-acceptor.ts'
+import { interceptConnections, type ServedCertificate, TlsAcceptor, type TlsPair } from './tls-acceptor.ts'
 
 /** Timeouts in milliseconds. The idle timeout is above the longest wait of a handler, 120 s. */
 interface Timeouts {
@@ -51,6 +52,7 @@ export interface Upgrader {
 export class Listener {
   readonly #server: Server
   readonly #tls: TlsAcceptor | undefined
+  readonly #proxied: ProxiedConnections | undefined
   readonly #reject: RejectRequest
   /** The current response of each connection, so that an error is never written inside one. */
   readonly #answers = new WeakMap<Duplex, ServerResponse>()
@@ -73,6 +75,7 @@ export class Listener {
       timeout?: Partial<Timeouts>
       upgrader?: Upgrader
       limiter?: ConnectionLimiter
+      proxied?: ProxiedConnections | undefined
       connectionRefused?: () => void
       tlsFailed?: () => void
     } = {},
@@ -147,6 +150,10 @@ export class Listener {
         void upgrader.take(request, socket, head)
       })
     }
+    // before all of these, which see the address of the client
+    const { proxied } = options
+    this.#proxied = proxied
+    if (proxied) interceptConnections(this.#server, (socket, serve) => proxied.accept(socket, serve))
   }
 
   /** Returns the bound address. */
@@ -190,12 +197,14 @@ export class Listener {
     // a request that has arrived is answered
     readingTurns.flush()
     this.#server.close()
+    this.#proxied?.cut()
     this.#tls?.cut()
     this.#server.closeIdleConnections()
     await closed
   }
 
   cut(): void {
+    this.#proxied?.cut()
     this.#tls?.cut()
     this.#server.closeAllConnections()
     for (const socket of this.#upgraded) socket.destroy()

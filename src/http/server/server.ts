@@ -6,6 +6,7 @@ import { newId } from '../../core/ids.ts'
 import { ConnectionLimiter } from '../../net/connection-limiter.ts'
 import type { Endpoint } from '../../net/listen.ts'
 import { canonicalAddress, Networks } from '../../net/networks.ts'
+import { ProxiedConnections } from '../../net/proxied-connections.ts'
 import { Api } from '../api.ts'
 import type { ApiDeps, ApiSettings } from '../types.ts'
 import { PortMetrics } from './metrics.ts'
@@ -26,6 +27,8 @@ export interface HttpSettings extends Omit<ApiSettings, 'metrics_token' | 'heade
   uncounted: readonly string[]
   /** Open at once from one IPv4 address or IPv6 /64; four times as many from a /56, sixteen times from a /48. */
   max_connections_per_address: number
+  /** Proxies whose connections begin with a PROXY protocol header. */
+  proxy_protocol: readonly string[]
   metrics?: MetricsSettings | undefined
   /** The path of the control socket for the operator on this machine; none by default. */
   control?: string | undefined
@@ -59,6 +62,7 @@ export class HttpServer {
   #addresses: Addresses = {}
   #settings: HttpSettings
   #uncounted: Networks
+  #proxies: Networks
   #secure: Listener | undefined
 
   constructor(deps: HttpDeps) {
@@ -66,6 +70,7 @@ export class HttpServer {
     this.#deps = deps
     this.#settings = settings
     this.#uncounted = new Networks(settings.uncounted)
+    this.#proxies = new Networks(settings.proxy_protocol)
     this.#metrics = new PortMetrics(
       deps.metrics,
       () => this.#listeners.reduce((sum, listener) => sum + listener.connections, 0),
@@ -122,6 +127,7 @@ export class HttpServer {
     this.#api.reload(apiSettings(settings))
     this.#settings = settings
     this.#uncounted = new Networks(settings.uncounted)
+    this.#proxies = new Networks(settings.proxy_protocol)
     this.renew()
     for (const listener of this.#listeners) listener.limit(settings.max_connections)
   }
@@ -139,10 +145,13 @@ export class HttpServer {
 
   async #start({ listen, tls, metrics, control, max_connections }: HttpSettings): Promise<void> {
     const { handler, upgrades: upgrader } = this.#api
-    if (listen !== undefined)
-      this.#addresses.plain = await this.#listen(this.#listener(handler, { upgrader }), listen, max_connections)
+    const proxied = (): ProxiedConnections => new ProxiedConnections(() => this.#proxies, this.#deps.log)
+    if (listen !== undefined) {
+      const plain = this.#listener(handler, { upgrader, proxied: proxied() })
+      this.#addresses.plain = await this.#listen(plain, listen, max_connections)
+    }
     if (tls) {
-      this.#secure = this.#listener(handler, { tls, upgrader })
+      this.#secure = this.#listener(handler, { tls, upgrader, proxied: proxied() })
       this.#addresses.tls = await this.#listen(this.#secure, tls.listen, max_connections)
     }
     if (metrics?.listen !== undefined) {
@@ -152,7 +161,10 @@ export class HttpServer {
     if (control !== undefined) await this.startControlSocket()
   }
 
-  #listener(handler: RequestListener, options: { tls?: ServedCertificate; upgrader?: Upgrader }): Listener {
+  #listener(
+    handler: RequestListener,
+    options: { tls?: ServedCertificate; upgrader?: Upgrader; proxied?: ProxiedConnections },
+  ): Listener {
     const reject: RejectRequest = (code, message, socket) => {
       const requestId = newId('req')
       const peer = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''

@@ -29,13 +29,7 @@ export class TlsAcceptor {
     this.#served = served
     this.#options = options
     this.#context = contextOf(served.certificate())
-    const listeners = server.listeners('connection') as ((socket: Socket) => void)[]
-    server.removeAllListeners('connection')
-    server.on('connection', (socket: Socket) =>
-      this.#accept(socket, (secured) => {
-        for (const listener of listeners) listener.call(server, secured)
-      }),
-    )
+    interceptConnections(server, (socket, serve) => this.#accept(socket, serve))
   }
 
   renew(certificate: TlsPair): void {
@@ -80,6 +74,17 @@ export class TlsAcceptor {
       serve(secured)
     })
   }
+}
+
+/** Has a server get its connections from `accept`, which calls `serve` with what takes the place of a socket. */
+export function interceptConnections(server: Server, accept: (socket: Socket, serve: (socket: Socket) => void) => void): void {
+  const listeners = server.listeners('connection') as ((socket: Socket) => void)[]
+  server.removeAllListeners('connection')
+  server.on('connection', (socket: Socket) =>
+    accept(socket, (served) => {
+      for (const listener of listeners) listener.call(server, served)
+    }),
+  )
 }
 
 function contextOf({ cert, key }: TlsPair): SecureContext {

@@ -32,6 +32,8 @@ export interface DoctorSettings {
   listeners: ListenerEndpoint[]
   pairs: ConfiguredPair[]
   proxies: number
+  /** Networks from which a connection begins with a PROXY protocol header; this machine may be in them. */
+  proxy_protocol: { http: readonly string[]; smtp: readonly string[] }
   /** How mail leaves: directly, by a relay, or not at all. */
   mode: 'direct' | 'relay' | 'none'
   port: number

@@ -2,10 +2,17 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { X509Certificate } from 'node:crypto'
+import { Networks } from '../../net/networks.ts'
+import { localHeader } from '../../net/proxy-header.ts'
 
 export interface Endpoint {
   host: string
   port: number
+}
+
+/** A listener, with the networks from which it expects a PROXY protocol header. */
+export interface Place extends Endpoint {
+  proxies?: readonly string[]
 }
 
 export interface ShownCertificate {
@@ -24,8 +31,8 @@ export function within({ host, port }: Endpoint): Endpoint {
 }
 
 /** The first line of a listener's greeting, or of its answer to `question`. Throws when none comes within 8 s. */
-export async function answerOf(place: Endpoint, { question, tls }: { question?: string; tls?: string } = {}): Promise<string> {
-  const socket = await opened(place, tls)
+export async function answerOf(place: Place, { question, tls }: { question?: string; tls?: string } = {}): Promise<string> {
+  const socket = await (tls === undefined ? opened(place) : secured(place, tls))
   try {
     return await new LineConversation(socket).say(question)
   } finally {
@@ -33,8 +40,8 @@ export async function answerOf(place: Endpoint, { question, tls }: { question?: 
   }
 }
 
-export async function fetchCertificate(place: Endpoint, name: string): Promise<ShownCertificate> {
-  const socket = await secured(within(place), name)
+export async function fetchCertificate(place: Place, name: string): Promise<ShownCertificate> {
+  const socket = await secured(place, name)
   try {
     return peerCertificate(socket)
   } finally {
@@ -43,7 +50,7 @@ export async function fetchCertificate(place: Endpoint, name: string): Promise<S
 }
 
 /** The certificate of an SMTP listener after STARTTLS (RFC 3207). Throws when it is not offered. */
-export async function fetchCertificateAfterStartTls(place: Endpoint, name: string): Promise<ShownCertificate> {
+export async function fetchCertificateAfterStartTls(place: Place, name: string): Promise<ShownCertificate> {
   const plain = await opened(place)
   try {
     const talk = new LineConversation(plain)
@@ -88,18 +95,17 @@ class LineConversation {
   }
 }
 
-async function opened(place: Endpoint, tls?: string): Promise<Socket> {
-  const at = within(place)
-  if (tls !== undefined) return secured(at, tls)
-  const socket = connect(at)
+async function opened(place: Place): Promise<Socket> {
+  const socket = connect(within(place))
   // this listener stays: an error without one would end the process
   socket.on('error', () => undefined)
   await within8s(once(socket, 'connect'), socket)
+  if (new Networks(place.proxies ?? []).has(socket.localAddress ?? '')) socket.write(localHeader)
   return socket
 }
 
-async function secured(place: Endpoint, name: string): Promise<TLSSocket> {
-  const socket = connectSecurely({ ...place, servername: name, rejectUnauthorized: false })
+async function secured(place: Place, name: string): Promise<TLSSocket> {
+  const socket = connectSecurely({ socket: await opened(place), servername: name, rejectUnauthorized: false })
   socket.on('error', () => undefined)
   await within8s(once(socket, 'secureConnect'), socket)
   return socket

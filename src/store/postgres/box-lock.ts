@@ -10,7 +10,7 @@ export type BoxLock = 'alone' | 'shared'
 
 /** What the lock is wanted for, with what to do where another process holds it. */
 const remedies = {
-  alone: 'One box at a time can use a database, unless each has database.several (docs/install.md).',
+  alone: 'One box at a time can use a database, unless each has database.several (docs/several-boxes.md).',
   shared: 'It has not set database.several, or it works on the whole database; nothing was changed.',
   migration:
     'It may be of another version, which cannot go on after this one has migrated the database. Stop all boxes on it, then start them with the new version; after a crash wait half a minute. Nothing was changed.',

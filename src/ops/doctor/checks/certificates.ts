@@ -16,7 +16,8 @@ const byFiles = 'Renew it, replace the files, then: systemctl reload pillarbox'
 const byAcme = 'pillarbox certificate list shows the problem; then: pillarbox certificate renew'
 
 /** Checks the certificates in use, and those in files: their lifetime, names, and whether key and certificate match. */
-export function certificates({ settings: { pairs, strict, acme, hostname }, publicUrl, present, now }: OuterContext): Check {
+export function certificates({ settings, publicUrl, present, now }: OuterContext): Check {
+  const { pairs, strict, acme, hostname } = settings
   const inFile = async (pair: ConfiguredPair): Promise<Line> => {
     const line = about('tls', `${pair.setting} ${pair.cert}`)
     try {
@@ -37,7 +38,7 @@ export function certificates({ settings: { pairs, strict, acme, hostname }, publ
   }
   const atListener = async (listener: ListenerEndpoint): Promise<Line[]> => {
     const name = listener.protocol === 'https' ? new URL(publicUrl()).hostname : hostname
-    const showing = certificateAt(listener, name)
+    const showing = certificateAt(listener, name, settings)
     if (!showing) return []
     const line = about('tls', `${listener.protocol} ${formatEndpoint(listener)}`)
     try {

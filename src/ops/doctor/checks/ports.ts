@@ -3,15 +3,15 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { formatEndpoint } from '../../../core/domain-names.ts'
 import { serviceUnit } from '../../../core/service-unit.ts'
 import { about, newCheck, type Check, reasonOf } from '../check.ts'
-import type { ListenerEndpoint, OuterContext } from '../context.ts'
-import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, within } from '../conversation.ts'
+import type { DoctorSettings, ListenerEndpoint, OuterContext } from '../context.ts'
+import { answerOf, type Endpoint, fetchCertificate, fetchCertificateAfterStartTls, type Place, within } from '../conversation.ts'
 import type { Line } from '../model.ts'
 
 /** Checks that every listener answers; of a stopped box, that its ports are available. */
 export function ports({ settings, present }: OuterContext): Check {
   return newCheck('ports', 'often', async () => {
     const listeners = present()
-    if (listeners) return Promise.all(listeners.map((listener) => answers(listener, settings.hostname)))
+    if (listeners) return Promise.all(listeners.map((listener) => answers(listener, settings)))
     const stopped = about('ports', 'box').warn('The box is not running: only its files were checked.', start)
     return [stopped, ...(await Promise.all(settings.listeners.map((listener) => free(listener, settings.data_dir))))]
   })
@@ -19,11 +19,12 @@ export function ports({ settings, present }: OuterContext): Check {
 
 const start = 'systemctl start pillarbox, or: pillarbox serve'
 
-async function answers(listener: ListenerEndpoint, hostname: string): Promise<Line> {
+async function answers(listener: ListenerEndpoint, settings: DoctorSettings): Promise<Line> {
+  const { hostname } = settings
   const line = about('ports', `${listener.protocol} ${formatEndpoint(listener)}`)
   const fix = `Check the log of the box; show the listening program: ss -ltnp 'sport = :${listener.port}'`
   try {
-    const said = await greeting(listener, hostname)
+    const said = await greeting(listener.protocol, placeOf(listener, settings), hostname)
     if (listener.protocol.startsWith('http')) {
       return / 200 /.test(said) ? line.pass('It answers.') : line.fail(`It answers “${said}”.`, fix)
     }
@@ -34,17 +35,17 @@ async function answers(listener: ListenerEndpoint, hostname: string): Promise<Li
   }
 }
 
-async function greeting(listener: ListenerEndpoint, hostname: string): Promise<string> {
+async function greeting(protocol: ListenerEndpoint['protocol'], place: Place, hostname: string): Promise<string> {
   const question = `GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n`
-  switch (listener.protocol) {
+  switch (protocol) {
     case 'http':
-      return answerOf(listener, { question })
+      return answerOf(place, { question })
     case 'https':
-      return answerOf(listener, { question, tls: hostname })
+      return answerOf(place, { question, tls: hostname })
     case 'submissions':
-      return answerOf(listener, { tls: hostname })
+      return answerOf(place, { tls: hostname })
     default:
-      return answerOf(listener)
+      return answerOf(place)
   }
 }
 
@@ -101,11 +102,21 @@ async function isAnswered(host: string, port: number): Promise<boolean> {
 }
 
 /** The certificate of a listener for a name; undefined without TLS. */
-export function certificateAt(listener: ListenerEndpoint, name: string): ReturnType<typeof fetchCertificate> | undefined {
+export function certificateAt(
+  listener: ListenerEndpoint,
+  name: string,
+  settings: Pick<DoctorSettings, 'proxy_protocol'>,
+): ReturnType<typeof fetchCertificate> | undefined {
   if (listener.protocol === 'http') return undefined
+  const place = placeOf(listener, settings)
   return listener.protocol === 'smtp' || listener.protocol === 'submission'
-    ? fetchCertificateAfterStartTls(listener, name)
-    : fetchCertificate(listener, name)
+    ? fetchCertificateAfterStartTls(place, name)
+    : fetchCertificate(place, name)
+}
+
+function placeOf({ protocol, host, port }: ListenerEndpoint, settings: Pick<DoctorSettings, 'proxy_protocol'>): Place {
+  const { http, smtp } = settings.proxy_protocol
+  return { host, port, proxies: protocol.startsWith('http') ? http : smtp }
 }
 
 export function presentListeners(
