@@ -12,10 +12,13 @@ export interface CuttingProxy {
   block(): void
   /** Ends the connections that were blocked; new ones reach the server. */
   unblock(): void
+  /** Ends all connections; new ones reach the server on this port. */
+  turnTo(port: number): void
   close(): Promise<void>
 }
 
-export async function cuttingProxy(port: number): Promise<CuttingProxy> {
+export async function cuttingProxy(first: number): Promise<CuttingProxy> {
+  let port = first
   let wanted: { bytes: string; when: 'before' | 'after'; done: () => void } | undefined
   let cut = Promise.resolve()
   let blocked = false
@@ -62,6 +65,10 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
     unblock() {
       for (const socket of sockets) socket.destroy()
       blocked = false
+    },
+    turnTo(next) {
+      port = next
+      for (const socket of sockets) socket.destroy()
     },
     async close() {
       for (const socket of sockets) socket.destroy()

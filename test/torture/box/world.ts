@@ -204,7 +204,7 @@ export async function started(process: BoxProcess): Promise<RunningBox> {
 }
 
 /** Makes what every case begins with. */
-export async function furnish(box: RunningBox, peers: Peers): Promise<Furnished> {
+export async function furnish(box: RunningBox, peers: Pick<Peers, 'publish' | 'hooks'>): Promise<Furnished> {
   const { data } = await box.get('GET', '/v1/domains')
   const domain = (data as Domain[])[0]!
   peers.publish(domain)
