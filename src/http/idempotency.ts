@@ -105,7 +105,6 @@ export class Idempotency {
   readonly #storage: Deps['storage']
   /** Calls whose beginning or end could not be stored: it is not known what is. */
   readonly #left: Sql[] = []
-  #leaving: Promise<void> | undefined
 
   constructor(deps: Deps) {
     this.#database = deps.database
@@ -274,8 +273,7 @@ export class Idempotency {
     try {
       return await transaction
     } catch (error) {
-      this.#left.push(call)
-      this.#leaving ??= this.#leave().finally(() => (this.#leaving = undefined))
+      if (this.#left.push(call) === 1) void this.#leave()
       throw error
     }
   }
