@@ -71,4 +71,3 @@ function listens(port: number): Promise<boolean> {
     socket.once('connect', () => socket.destroy())
   })
 }
-

@@ -95,7 +95,10 @@ export function faultsOfDelay(site: Site, load: Load, disturbances: readonly Dis
 
 /** The log has a place for each event, without a gap. */
 export async function faultsOfLog({ database }: Site): Promise<string[]> {
-  const [row] = await database.run('site', 'SELECT count(*)::int AS count, min(seq)::int AS first, max(seq)::int AS last FROM events')
+  const [row] = await database.run(
+    'site',
+    'SELECT count(*)::int AS count, min(seq)::int AS first, max(seq)::int AS last FROM events',
+  )
   const { count, first, last } = row as { count: number; first: number; last: number }
   return first === 1 && last === count ? [] : [`the log has ${count} events from ${first} to ${last}`]
 }
@@ -112,9 +115,11 @@ export async function faultsOfFollower(box: RunningBox, follower: Follower): Pro
   const [all, known] = [new Set(logged), new Set(heard)]
   for (const id of logged.filter((one) => !known.has(one))) faults.push(`the WebSocket missed ${id}`)
   // those of the oracle's own calls come later
-  for (const id of heard.slice(0, logged.length).filter((one) => !all.has(one))) faults.push(`the WebSocket was sent ${id}, which is not in the log`)
+  for (const id of heard.slice(0, logged.length).filter((one) => !all.has(one)))
+    faults.push(`the WebSocket was sent ${id}, which is not in the log`)
   if (known.size < heard.length) faults.push(`the WebSocket was sent ${heard.length - known.size} events twice`)
-  if (faults.length === 0 && logged.some((id, index) => heard[index] !== id)) faults.push('the WebSocket was sent events in another order')
+  if (faults.length === 0 && logged.some((id, index) => heard[index] !== id))
+    faults.push('the WebSocket was sent events in another order')
   return faults.slice(0, 5)
 }
 

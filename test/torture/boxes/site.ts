@@ -75,7 +75,9 @@ export class Site {
       for (const { home } of members.slice(1)) cpSync(join(members[0]!.home, 'keys'), join(home, 'keys'), { recursive: true })
       await Promise.all(members.slice(1).map((member) => site.start(member)))
       const { http, smtp } = site.#balancer
-      site.front = new RunningBox(first.process, `http://127.0.0.1:${http}`, { host: '127.0.0.1', port: smtp })
+      const smtpOfAll = { host: '127.0.0.1', port: smtp }
+      // each call goes to another box
+      site.front = new RunningBox(first.process, `http://127.0.0.1:${http}`, smtpOfAll, { Connection: 'close' })
       await site.inFront()
       return site
     } catch (error) {

@@ -45,4 +45,4 @@ export class SteadyLoad {
   }
 }
 
-const defaultPause = 250
+const defaultPause = 400
