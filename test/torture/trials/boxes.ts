@@ -227,7 +227,9 @@ async function mustBeTaken({ load, faults }: Trying, { kind, from, to }: Disturb
   }
   const first = load.writes.filter((write) => write.kind === 'mail').map((write) => write.acknowledged?.mark ?? 0)
   const after = Math.min(...first.filter((mark) => mark > from)) - from
-  if (after > takenAgain) faults.push(`mail was taken again ${(after / 1000).toFixed(1)} s after ${kind}`)
+  if (after <= takenAgain) return
+  const over = ((to - from) / 1000).toFixed(1)
+  faults.push(`mail was taken again ${(after / 1000).toFixed(1)} s after ${kind}, which was over after ${over} s`)
 }
 
 /** Waits until a box answers and sends again after it was cut off. */
