@@ -129,7 +129,7 @@ async function runCase(
 
 /** Compares the site with all that it had acknowledged. */
 async function settle({ site, load, disturbances }: Trying, follower: Follower): Promise<string[]> {
-  const { destinations, furnished, front } = site
+  const { destinations, furnished, front, members } = site
   // a call of a box that has ended is in flight until its run has ended
   const inFlight = (): boolean => load.refusals.some(({ answer }) => answer.includes('idempotency_in_flight'))
   const faults: string[] = []
@@ -142,8 +142,9 @@ async function settle({ site, load, disturbances }: Trying, follower: Follower):
     break
   }
   faults.push(...faultsOfRefusals(load.refusals.splice(0)))
-  faults.push(...(await faultsOf(front, { world: { furnished, peers: destinations }, load, starts: 1 + disturbances.length })))
-  faults.push(...(await faultsOfFollower(front, follower)))
+  const box = members[0]!.running!
+  faults.push(...(await faultsOf(box, { world: { furnished, peers: destinations }, load, starts: 1 + disturbances.length })))
+  faults.push(...(await faultsOfFollower(box, follower)))
   faults.push(...faultsOfCopies(destinations, disturbances), ...faultsOfSilence(destinations, disturbances))
   faults.push(...faultsOfDelay(site, load, disturbances))
   return faults
