@@ -53,7 +53,8 @@ export class Site {
   }
 
   static async open({ directory, program, balancer, random }: SiteOptions): Promise<Site> {
-    const database = await startPostgres({ max_connections: '200', wal_keep_size: '64MB' })
+    // a commit that does not wait is written when the server next does so
+    const database = await startPostgres({ max_connections: '200', wal_keep_size: '64MB', wal_writer_delay: '2s' })
     const destinations = await Destinations.open(boxCount, random)
     const members: Member[] = []
     for (let number = 0; number < boxCount; number++) {

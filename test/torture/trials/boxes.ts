@@ -64,10 +64,10 @@ export const boxes: Trial = {
       replace: '',
     },
     'unforced-commit': {
-      what: 'a commit does not wait for the disk and the standby',
-      file: 'src/store/postgres/writer.ts',
-      find: "default_transaction_isolation: 'serializable',",
-      replace: "default_transaction_isolation: 'serializable',\n      synchronous_commit: 'off',",
+      what: 'no commit waits for the disk and the standby',
+      file: 'src/store/postgres/connections.ts',
+      find: 'Object.entries(session)',
+      replace: "Object.entries({ ...session, synchronous_commit: 'off' })",
     },
   },
   missing: () => {
