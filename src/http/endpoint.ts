@@ -203,7 +203,7 @@ async function settle(
     try {
       await write()
     } catch (error) {
-      // the change of the handler stays; only the stored response is lost, and the key stays in use
+      // the change of the handler stays; only the stored response is lost, and a repetition is told that the call was interrupted
       log.error({ err: error }, 'idempotent response could not be stored')
     }
   }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Clock, day, iso } from '../core/clock.ts'
 import { conflict, Fault, type FaultType, invalid } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -102,6 +103,8 @@ export class Idempotency {
   readonly #seal: Deps['seal']
   readonly #clock: Clock
   readonly #storage: Deps['storage']
+  /** Calls whose beginning or end could not be stored: it is not known what is. */
+  readonly #left: Sql[] = []
 
   constructor(deps: Deps) {
     this.#database = deps.database
@@ -118,8 +121,9 @@ export class Idempotency {
     const now = this.#clock.now()
     const { run } = this.#database
     const { id: runId } = run
+    const its = sql`${place} AND run_id = ${runId} AND created_at = ${iso(now)}`
     const interrupted = sql`(run_id <> ${runId} AND ${run.ended(sql`run_id`)})`
-    const row = await this.#database.transaction(async (tx) => {
+    const work = async (tx: Transaction): Promise<Row | undefined> => {
       // a call that was claimed by a run that has ended and never began did not happen
       const old = sql`${place} AND (created_at < ${iso(now - day)} OR (status = 0 AND ${interrupted}))`
       const removed = await tx.get<{ octets: number }>(sql`DELETE FROM idempotency_keys WHERE ${old} RETURNING octets`)
@@ -132,9 +136,10 @@ export class Idempotency {
       return changes === 1
         ? undefined
         : tx.get<Row>(sql`SELECT *, ${interrupted} AS interrupted FROM idempotency_keys WHERE ${place}`)
-    })
+    }
+    const row = await this.#settled(its, this.#database.transaction(work))
     const context = contextOf({ holder, path: claim.path, idempotency_key: claim.key })
-    return row ? this.#replay(row, fingerprint, context) : this.#attempt(claim, sql`${place} AND run_id = ${runId}`, context)
+    return row ? this.#replay(row, fingerprint, context) : this.#attempt(claim, its, context)
   }
 
   /** Removes records older than 24 h. Returns how many. */
@@ -227,6 +232,8 @@ export class Idempotency {
   }
 
   #attempt({ caller, key, secret }: IdempotencyClaim, place: Sql, context: string): Attempt {
+    const end = (work: (tx: Transaction) => Promise<void>): Promise<void> =>
+      this.#settled(place, this.#database.transaction(work))
     return {
       run: (work) =>
         this.#database.marking(async (tx) => {
@@ -237,7 +244,7 @@ export class Idempotency {
       keep: async ({ status, location, body, identity_id, resource_id, memo }) => {
         const kept = secret ? this.#seal.seal(Buffer.from(body), context).toString('base64') : body
         const size = Buffer.byteLength(kept)
-        await this.#database.transaction(async (tx) => {
+        await end(async (tx) => {
           const available = await this.#storage.available(tx, caller.account_id)
           const fits = size <= largest && size <= available
           const octets = (fits ? size : 0) + key.length + overhead
@@ -251,16 +258,40 @@ export class Idempotency {
           if (changes > 0) await this.#storage.add(tx, caller.account_id, 'storage_bytes', octets)
         })
       },
-      interrupt: () =>
-        this.#database.transaction(
-          async (tx) => void (await tx.run(sql`UPDATE idempotency_keys SET run_id = '' WHERE ${place}`)),
-        ),
+      interrupt: () => end(async (tx) => void (await tx.run(sql`UPDATE idempotency_keys SET run_id = '' WHERE ${place}`))),
       release: () =>
-        this.#database.transaction(async (tx) => {
+        end(async (tx) => {
           // a call with a memo took effect: the next call is answered from it, as after a restart
           await tx.run(sql`UPDATE idempotency_keys SET run_id = '' WHERE ${place} AND memo IS NOT NULL`)
           await tx.run(sql`DELETE FROM idempotency_keys WHERE ${place} AND memo IS NULL`)
         }),
+    }
+  }
+
+  /** Rejects as the transaction does that begins or ends a call, which is then interrupted, since nothing here goes on with it. */
+  async #settled<T>(call: Sql, transaction: Promise<T>): Promise<T> {
+    try {
+      return await transaction
+    } catch (error) {
+      if (this.#left.push(call) === 1) void this.#leave()
+      throw error
+    }
+  }
+
+  /** Resolves when what was left is interrupted, or the box stops. */
+  async #leave(): Promise<void> {
+    while (this.#left.length > 0) {
+      const calls = this.#left.slice(0, batchSize)
+      try {
+        await this.#database.transaction(async (tx) => {
+          for (const call of calls) await tx.run(sql`UPDATE idempotency_keys SET run_id = '' WHERE ${call} AND status <= 1`)
+        })
+        this.#left.splice(0, calls.length)
+      } catch (error) {
+        // the next start finds them
+        if (error instanceof Fault && error.code === 'stopping') return
+        await sleep(1000, undefined, { ref: false })
+      }
     }
   }
 }

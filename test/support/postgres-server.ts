@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { chmodSync, globSync, openSync, mkdtempSync, rmSync } from 'node:fs'
+import { chmodSync, globSync, openSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import pg from 'pg'
 import { parsePostgresUrl } from '../../src/config/database/postgres-url.ts'
 import { preparePostgres } from '../../src/store/postgres/prepare.ts'
 import { freePort } from './free-port.ts'
-import { succeed } from './program.ts'
+import { run as runProgram, succeed } from './program.ts'
 
 /** A server of PostgreSQL in a directory of its own, on loopback and on a Unix socket, that forgets what it stored when the machine does. */
 export interface PostgresServer {
@@ -21,6 +21,14 @@ export interface PostgresServer {
   stop(how?: 'fast' | 'immediate'): Promise<void>
   /** Starts it again on the same port. */
   start(): Promise<void>
+  /** Kills its first process, or all of them at once, as a machine that ends. */
+  kill(which: 'first' | 'all'): Promise<void>
+  /** Makes a standby, which replays what this server stores; a commit waits for it once `synchronize` was called. */
+  standby(): Promise<PostgresServer>
+  /** Lets each commit wait for the standby; resolves when it follows. */
+  synchronize(): Promise<void>
+  /** Makes a standby the server that is written to. */
+  promote(): Promise<void>
   close(): Promise<void>
 }
 
@@ -31,17 +39,27 @@ export function postgresPrograms(): string | undefined {
     .toSorted((one, other) => other.localeCompare(one, undefined, { numeric: true }))[0]
 }
 
+const servers = new Set<ChildProcess>()
+process.once('exit', () => {
+  for (const child of servers) child.kill('SIGQUIT')
+})
+
 /** What runs a program as a user that PostgreSQL accepts: it refuses root. */
 const asUser = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
 
 export async function startPostgres(options: Record<string, string> = {}, encoding = 'UTF8'): Promise<PostgresServer> {
+  const initdb = ['--locale=C', `--encoding=${encoding}`, '--no-sync', '--auth=trust', '--username=postgres']
+  return startIn(['initdb', ...initdb], options)
+}
+
+/** Starts a server on the data that a program of PostgreSQL makes. */
+async function startIn([maker = '', ...flagsOfMaker]: string[], options: Record<string, string>): Promise<PostgresServer> {
   const programs = postgresPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed (apt-get install postgresql).')
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-postgres-'))
   chmodSync(directory, 0o777)
   const data = join(directory, 'data')
-  const initdb = ['--locale=C', `--encoding=${encoding}`, '--no-sync', '--auth=trust', '--username=postgres', '-D', data]
-  await succeed('setpriv', [...asUser, join(programs, 'initdb'), ...initdb], { cwd: directory })
+  await succeed('setpriv', [...asUser, join(programs, maker), ...flagsOfMaker, '-D', data], { cwd: directory })
   const port = await freePort()
   const settings = {
     port: String(port),
@@ -76,6 +94,8 @@ export async function startPostgres(options: Record<string, string> = {}, encodi
       stdio: ['ignore', 'ignore', log],
     })
     running = child
+    servers.add(child)
+    child.once('exit', () => servers.delete(child))
     const until = Date.now() + 60_000
     for (;;) {
       try {
@@ -96,9 +116,37 @@ export async function startPostgres(options: Record<string, string> = {}, encodi
     child.kill(how === 'fast' ? 'SIGINT' : 'SIGQUIT')
     await ended
   }
+  const kill: PostgresServer['kill'] = async (which) => {
+    const child = running!
+    running = undefined
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    const others = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').match(/\d+/g) ?? []
+    child.kill('SIGKILL')
+    // those that are left end by themselves when they next wait
+    if (which === 'all') await runProgram('kill', ['-KILL', ...others])
+    await ended
+  }
+  const standby = (): Promise<PostgresServer> => {
+    const source = ['-R', '-c', 'fast', '--no-sync', '-d', `host=127.0.0.1 port=${port} user=postgres`]
+    return startIn(['pg_basebackup', ...source], options)
+  }
+  const until = async (query: string): Promise<void> => {
+    for (const end = Date.now() + 60_000; (await run('postgres', query)).length === 0;) {
+      if (Date.now() > end) throw new Error(`PostgreSQL answers nothing to ${query}.`)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  const synchronize = async (): Promise<void> => {
+    await run('postgres', "ALTER SYSTEM SET synchronous_standby_names = '*'", 'SELECT pg_reload_conf()')
+    await until("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'")
+  }
+  const promote = async (): Promise<void> => {
+    await run('postgres', 'SELECT pg_promote(false)')
+    await until('SELECT 1 WHERE NOT pg_is_in_recovery()')
+  }
   const close = async (): Promise<void> => {
     await stop('immediate')
-    rmSync(directory, { recursive: true, force: true })
+    rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
   }
   try {
     await start()
@@ -106,7 +154,7 @@ export async function startPostgres(options: Record<string, string> = {}, encodi
     await close()
     throw error
   }
-  return { port, directory, url, run, stop, start, close }
+  return { port, directory, url, run, stop, start, kill, standby, synchronize, promote, close }
 }
 
 /** Functions of SQLite that tests use beside the box. */

@@ -14,6 +14,8 @@ export interface Bounds {
   time?: number
   /** The name of the broken build that is tried; the first fault ends it. */
   broken?: string
+  /** Runs the short form, for the tests. */
+  short?: boolean
   /** Ends at the first case with a fault. */
   first?: boolean
   /** Told of each case. */
@@ -60,7 +62,7 @@ export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResul
       bounds.broken === undefined ? checkout : makeBuild(brokenBuildOf(trial, bounds.broken), join(directory, 'program'))
     const work = join(directory, 'work')
     mkdirSync(work)
-    const cases = await trial.open({ directory: work, program, seed: bounds.seed })
+    const cases = await trial.open({ directory: work, program, seed: bounds.seed, short: bounds.short ?? false })
     try {
       const mayGoOn = (): boolean =>
         result.tries < (bounds.tries ?? Infinity) &&

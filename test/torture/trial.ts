@@ -5,6 +5,8 @@ export interface Setting {
   /** The root of the program: the checkout, or a copy of it with a deliberate fault. */
   program: string
   seed: number
+  /** Cases may be the beginnings of those that the same seed has otherwise. */
+  short?: boolean
 }
 
 /** The cases of a trial that was opened; each follows from the seed and its number alone. */

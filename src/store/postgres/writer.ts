@@ -76,7 +76,8 @@ export class Writer {
     if (this.#connection) return this.#connection
     const session = {
       default_transaction_isolation: 'serializable',
-      idle_in_transaction_session_timeout: '30000',
+      // what a box that is cut off has locked is free for others before long; one that is not has aborted it before
+      idle_in_transaction_session_timeout: String(this.#options.timeout + 5000),
       // the lock of a connection that was cut is free before long
       tcp_keepalives_idle: '10',
       tcp_keepalives_interval: '5',

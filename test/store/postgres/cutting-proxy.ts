@@ -14,10 +14,13 @@ export interface CuttingProxy {
   mute(): void
   /** Ends the connections that were blocked; new ones reach the server. */
   unblock(): void
+  /** Ends all connections; new ones reach the server on this port. */
+  turnTo(port: number): void
   close(): Promise<void>
 }
 
-export async function cuttingProxy(port: number): Promise<CuttingProxy> {
+export async function cuttingProxy(first: number): Promise<CuttingProxy> {
+  let port = first
   let wanted: { bytes: string; when: 'before' | 'after'; done: () => void } | undefined
   let cut = Promise.resolve()
   let blocked = false
@@ -67,6 +70,10 @@ export async function cuttingProxy(port: number): Promise<CuttingProxy> {
       for (const socket of sockets) socket.destroy()
       blocked = false
       muted = false
+    },
+    turnTo(next) {
+      port = next
+      for (const socket of sockets) socket.destroy()
     },
     async close() {
       for (const socket of sockets) socket.destroy()

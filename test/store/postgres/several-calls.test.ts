@@ -96,3 +96,42 @@ test('a call that a box had begun before it was cut off is interrupted', async (
   proxy.unblock()
   expect(await done()).toEqual([{ box: 'cut' }])
 })
+
+test('a call whose end the server did not confirm is in progress no longer than the server is away', async () => {
+  const proxy = await cuttingProxy(postgres().port)
+  onTestFinished(() => proxy.close())
+  const [cut, other] = [await started('cut', { ...target, port: proxy.port }), await started('other')]
+  const attempt = (await cut.begin()) as Attempt
+  proxy.cutAt('COMMIT', 'before')
+  await expect(attempt.release()).rejects.toMatchObject({ code: 'storage_unsure' })
+  // it has not begun: the next call does it
+  let next: Attempt | undefined
+  await expect.poll(async () => (next = (await other.begin().catch(() => undefined)) as Attempt | undefined)).toBeDefined()
+  await other.work(next!)
+  await next!.keep(answer)
+  expect(await cut.begin()).toMatchObject({ status: 201 })
+  expect(await done()).toEqual([{ box: 'other' }])
+})
+
+test('a call that has begun, and whose answer the server did not confirm, is interrupted', async () => {
+  const proxy = await cuttingProxy(postgres().port)
+  onTestFinished(() => proxy.close())
+  const [cut, other] = [await started('cut', { ...target, port: proxy.port }), await started('other')]
+  const attempt = (await cut.begin()) as Attempt
+  await cut.work(attempt)
+  proxy.cutAt('COMMIT', 'before')
+  await expect(attempt.keep(answer)).rejects.toMatchObject({ code: 'storage_unsure' })
+  await expect.poll(() => other.begin().catch((error: { code?: string }) => error.code)).toBe('idempotency_interrupted')
+})
+
+test('a call that was noted, without an answer of the server to it, is done by the next one', async () => {
+  const proxy = await cuttingProxy(postgres().port)
+  onTestFinished(() => proxy.close())
+  const [cut, other] = [await started('cut', { ...target, port: proxy.port }), await started('other')]
+  proxy.cutAt('COMMIT', 'after')
+  await expect(cut.begin()).rejects.toMatchObject({ code: 'storage_unsure' })
+  let next: Attempt | undefined
+  await expect.poll(async () => (next = (await other.begin().catch(() => undefined)) as Attempt | undefined)).toBeDefined()
+  await other.work(next!)
+  expect(await done()).toEqual([{ box: 'other' }])
+})

@@ -9,6 +9,7 @@ import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import { child } from '../../support/child.ts'
 import { killsOr } from '../../support/kills.ts'
 import { quiet } from '../opened.ts'
+import { cuttingProxy } from './cutting-proxy.ts'
 import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
 
@@ -100,4 +101,29 @@ test('an event that is hidden before it has its position stays hidden', async ()
   expect(await events.find(id)).toMatchObject({ seq: 1, data: { id: 'email_1', deleted: true } })
   await database.transaction((tx) => events.reveal(tx, 'email_1'))
   expect((await events.find(id))!.data).toEqual({ id: 'email_1' })
+})
+
+test('what a box has locked when it is cut off is free for others before its run has ended', { timeout: 20_000 }, async () => {
+  const target = await emptyDatabase(postgres(), 'locked')
+  await preparePostgres(target, false)
+  await postgres().run('locked', 'CREATE TABLE counter (count INTEGER NOT NULL)', 'INSERT INTO counter VALUES (0)')
+  const proxy = await cuttingProxy(postgres().port)
+  onTestFinished(() => proxy.close())
+  const options = { shared: true, timeout: 500 }
+  const [cut, other] = [await opened({ ...target, port: proxy.port }, options), await opened(target, options)]
+  const add = sql`UPDATE counter SET count = count + 1`
+  const ended = cut.database
+    .transaction(async (tx) => {
+      await tx.run(add)
+      proxy.block()
+      await tx.run(add)
+    })
+    .catch((error: { code?: string }) => error.code)
+  await expect
+    .poll(() => postgres().run('locked', "SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction'"))
+    .toHaveLength(1)
+  await other.database.transaction((tx) => tx.run(add))
+  expect(await other.database.all(sql`SELECT count FROM counter`)).toEqual([{ count: 1 }])
+  proxy.turnTo(1)
+  expect(await ended).toBe('storage_unavailable')
 })

@@ -4,12 +4,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Load, Write } from './load.ts'
 import { atOnce } from './at-once.ts'
+import type { Peers } from './peers.ts'
 import { codeAt } from './code.ts'
-import { type Answered, lastLines, type RunningBox, type World } from './world.ts'
+import { type Answered, type Furnished, lastLines, type RunningBox, type World } from './world.ts'
 
 /** What a box is compared with. */
 interface Expectation {
-  world: World
+  world: { furnished: Furnished; peers: Pick<Peers, 'hooks' | 'arrivals' | 'copies' | 'heard'> }
   load: Load
   /** Only what was acknowledged up to this mark must be there. */
   until?: number

@@ -31,13 +31,15 @@ export class RunningBox {
   readonly process: BoxProcess
   readonly api: string
   readonly smtp: { host: string; port: number }
+  readonly #headers: Record<string, string>
 
-  constructor(process: BoxProcess, api: string, smtp: { host: string; port: number }) {
+  constructor(process: BoxProcess, api: string, smtp: { host: string; port: number }, headers: Record<string, string> = {}) {
     mustBeLoopback(new URL(api).hostname)
     mustBeLoopback(smtp.host)
     this.process = process
     this.api = api
     this.smtp = smtp
+    this.#headers = headers
   }
 
   /** Undefined when the box ended before it had answered. */
@@ -48,6 +50,7 @@ export class RunningBox {
         signal: AbortSignal.timeout(60_000),
         headers: {
           Authorization: `Bearer ${apiKey}`,
+          ...this.#headers,
           ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
           ...(key === undefined ? {} : { 'Idempotency-Key': key }),
         },
@@ -204,7 +207,7 @@ export async function started(process: BoxProcess): Promise<RunningBox> {
 }
 
 /** Makes what every case begins with. */
-export async function furnish(box: RunningBox, peers: Peers): Promise<Furnished> {
+export async function furnish(box: RunningBox, peers: Pick<Peers, 'publish' | 'hooks'>): Promise<Furnished> {
   const { data } = await box.get('GET', '/v1/domains')
   const domain = (data as Domain[])[0]!
   peers.publish(domain)

@@ -1,4 +1,5 @@
 import type { Trial } from '../trial.ts'
+import { boxes } from './boxes.ts'
 import { budgets } from './budgets.ts'
 import { clocks } from './clocks.ts'
 import { crowds } from './crowds.ts'
@@ -17,6 +18,7 @@ import { verdicts } from './verdicts.ts'
 /** In the order in which they run. */
 export const trials: Trial[] = [
   kills,
+  boxes,
   powerCuts,
   failingDisks,
   mail,
