@@ -47,6 +47,30 @@ export interface Recording {
   recorded: boolean
 }
 
+/** What a box tells the others on the same database of itself. */
+export interface BoxReport {
+  version: string
+  /** A hash of each setting that has to be the same, by its name. */
+  settings: Record<string, string>
+}
+
+/** A box on the same database, as the others know it; times are in milliseconds. */
+export interface KnownBox {
+  /** The machine and the data directory. */
+  name: string
+  /** True for this box. */
+  own: boolean
+  /** Since it was last seen. */
+  since: number
+  /** True once the others have taken it for ended although it has not said so: no more is known of it. */
+  lost: boolean
+  /** How far its clock is ahead of the server's; negative when it is behind. */
+  ahead: number
+  /** How late its latest delayed heartbeat was at least, and how long ago: its process did nothing meanwhile. */
+  delay: { length: number; since: number } | undefined
+  report: BoxReport | undefined
+}
+
 /** One run of a box, from when its database is opened until it is closed: what it has under way is its own until the run has ended. */
 export interface Run {
   /** A new one after others have taken this run for ended. */
@@ -59,8 +83,10 @@ export interface Run {
   ended(column: Sql): Sql
   /** True if this run does what has this name, which one living run does for all boxes, until it has ended. Throws when the server does not answer. */
   leads(name: string): Promise<boolean>
-  /** When each of the other runs was last seen, in milliseconds before now. Throws when the server does not answer. */
-  others(): Promise<number[]>
+  /** The boxes on the database, this one among them. Throws when the server does not answer. */
+  boxes(): Promise<KnownBox[]>
+  /** Tells the others of this box; what was told before is replaced. */
+  describe(report: BoxReport): void
   /** Lets another run do it from now on. */
   release(name: string): Promise<void>
   /** Adds a listener that is called when others may take this run for ended: what it has under way must stop. */
@@ -93,6 +119,7 @@ export const tablesOfSeveral = [
   'failed_logins',
   'rate_uses',
   'cache_changes',
+  'lost_boxes',
 ]
 
 /** What a box has cached of rows that other boxes may change. Where there is no other, nothing is written or read for it. */
@@ -106,6 +133,27 @@ export interface Caches {
    * Nothing is valid before it has resolved; when it rejects, it is called again.
    */
   onInvalid(kind: Cached, listener: () => void | Promise<void>): void
+}
+
+/** A database server as a box sees it. */
+export interface ServerReport {
+  /** The program and its version. */
+  program: string
+  /** Why the database cannot be used, as the rest of a sentence about it; undefined when it can. */
+  problem: string | undefined
+  /** True if a transaction that asks for READ COMMITTED sees what is committed meanwhile; undefined while nothing can be committed. */
+  readsCommitted: boolean | undefined
+  /** The isolation of the box's transactions. */
+  isolation: string
+  /** False if nothing is synced to the disk of the server. */
+  fsync: boolean
+  /** `synchronous_commit` and `synchronous_standby_names`: what a COMMIT waits for. */
+  commit: string
+  synchronous: string
+  /** The standbys that are connected, and which of them a COMMIT waits for; undefined where the user may not see it. */
+  standbys: { name: string; synchronous: boolean }[] | undefined
+  /** Open connections, and how many a user like the box's can have, by what limits them. */
+  connections: { limit: string; used: number; max: number }[]
 }
 
 /**
@@ -158,6 +206,8 @@ export interface Database extends Reader {
    * the check takes longer than `deadline` milliseconds.
    */
   damage(deadline: number): Promise<string | null>
+  /** Looks at the database server, and waits until one transaction is written; null where there is none. */
+  inspect(): Promise<ServerReport | null>
   /** Returns some free pages of the file to the disk. Returns whether there is more to reclaim. */
   reclaim(): Promise<boolean>
   /** Allocates so many bytes of the write-ahead log in advance, so that small writes still succeed on a full disk. */

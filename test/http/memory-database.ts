@@ -75,6 +75,7 @@ export function openDatabase(file = ':memory:'): Database {
     marking: (mark, work) => marks.run(mark, work),
     recording: (_record, work) => work(),
     slow: (query) => reader.all(query),
+    inspect: async () => null,
     damage: async () => null,
     probe: async () => undefined,
     close: async () => sqlite.close(),

@@ -32,9 +32,13 @@ export function postgresPrograms(): string | undefined {
 }
 
 /** What runs a program as a user that PostgreSQL accepts: it refuses root. */
-const asUser = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
+export const asUser = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
 
-export async function startPostgres(options: Record<string, string> = {}, encoding = 'UTF8'): Promise<PostgresServer> {
+/** Options that are undefined are left to the server, so that statements can set them. */
+export async function startPostgres(
+  options: Record<string, string | undefined> = {},
+  encoding = 'UTF8',
+): Promise<PostgresServer> {
   const programs = postgresPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed (apt-get install postgresql).')
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-postgres-'))
@@ -54,7 +58,7 @@ export async function startPostgres(options: Record<string, string> = {}, encodi
     jit: 'off',
     ...options,
   }
-  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const flags = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : ['-c', `${name}=${value}`]))
   // refused statements, with their errors
   const log = openSync(process.env['TEST_POSTGRES_LOG'] ?? '/dev/null', 'a')
   let running: ChildProcess | undefined

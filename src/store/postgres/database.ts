@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
-import { type Database, type Recording, type Sql, sql, type Transaction } from '../database.ts'
+import { type Database, type Recording, type ServerReport, type Sql, sql, type Transaction } from '../database.ts'
 import { nested, stopping } from '../faults.ts'
 import { Marks, type WaitingTransaction } from '../marks.ts'
 import type { CommitWatch } from '../metrics.ts'
@@ -14,6 +15,7 @@ import { type Connections, openPool } from './connections.ts'
 import { EventOrder } from './event-order.ts'
 import { driverFault } from './failures.ts'
 import { Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
+import { inspectServer } from './inspect.ts'
 import { SlowConnection } from './slow-connection.ts'
 import { statement } from './statements.ts'
 import type { PostgresTransaction } from './transaction.ts'
@@ -34,6 +36,10 @@ export interface PostgresOptions {
   exclusive?: boolean | undefined
   /** Names the locked data directory (`Heartbeat`). */
   directory?: string | undefined
+  /** The machine and the data directory, as the boxes on the database are named to people. */
+  name?: string | undefined
+  /** The clock of the box, which is compared with that of the server. */
+  clock?: Clock | undefined
   heartbeat?: HeartbeatTimes | undefined
 }
 
@@ -76,6 +82,7 @@ export class PostgresDatabase implements Database {
       const { caches } = database
       if (caches instanceof SharedCaches) await database.transaction((tx) => caches.removeOld(tx))
       if (!database.placesEvents) await database.#order.close()
+      else if (!(await database.#readsCommitted())) throw new Error(notCommitted(target))
       return database
     } catch (error) {
       await database.close()
@@ -94,11 +101,13 @@ export class PostgresDatabase implements Database {
       shared = false,
       exclusive = false,
       directory,
+      name,
+      clock,
       heartbeat,
     }: PostgresOptions,
   ) {
     this.#log = log
-    this.run = new Heartbeat({ target, log, times: heartbeat, directory })
+    this.run = new Heartbeat({ target, log, times: heartbeat, directory, name, clock })
     this.several = shared
     this.placesEvents = shared || writers > 1
     this.caches = shared ? new SharedCaches(this.run) : new OwnCaches()
@@ -172,6 +181,15 @@ export class PostgresDatabase implements Database {
     return rows.filter((row) => row.seq !== null)
   }
 
+  /** Looks at the server. */
+  async inspect(): Promise<ServerReport> {
+    try {
+      return await inspectServer(this, () => this.#readsCommitted())
+    } finally {
+      if (!this.placesEvents) await this.#order.close()
+    }
+  }
+
   /** The server checks its own pages, if it was made with checksums; a client sees no damage before it reads it. */
   async damage(): Promise<null> {
     if (this.#closing) throw stopping()
@@ -207,6 +225,10 @@ export class PostgresDatabase implements Database {
     await Promise.all([this.#order.close(), this.run.end()])
     this.#closed = true
     await this.#readers.end()
+  }
+
+  #readsCommitted(): Promise<boolean> {
+    return this.#order.readsCommitted(() => this.probe())
   }
 
   #next(): void {
@@ -260,4 +282,11 @@ export class PostgresDatabase implements Database {
       this.#log.error({ err: error }, 'listener failed after a commit')
     }
   }
+}
+
+function notCommitted(target: PostgresTarget): string {
+  return (
+    `Several boxes cannot use ${describeTarget(target)}: its transactions in READ COMMITTED do not see what is committed meanwhile, and mail would be ` +
+    'missed. Let the server give them that isolation (YugabyteDB: yb_enable_read_committed_isolation), without a pooler that changes it.'
+  )
 }

@@ -130,6 +130,10 @@ export class SqliteDatabase implements Database {
     return this.#slowReads.read<Row>({ account, text: query.sql, values: parameters(query), deadline })
   }
 
+  async inspect(): Promise<null> {
+    return null
+  }
+
   async damage(deadline: number): Promise<string | null> {
     if (this.#closing) throw stopping()
     // The integrity check of FTS5 reads the segments that its connection has cached, without asking whether another connection has merged

@@ -1,0 +1,52 @@
+import { type Database, raw, type ServerReport, sql } from '../database.ts'
+import { requirements, unmetRequirement } from './requirements.ts'
+
+/** Connections to the server, to the database and of the user, where they have a limit. Some of the server's are for superusers. */
+const connections = sql`
+  SELECT 'max_connections' AS name, sum(numbackends) AS used, CASE WHEN (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)
+      THEN current_setting('max_connections')::int ELSE current_setting('max_connections')::int
+      - current_setting('superuser_reserved_connections')::int - coalesce(current_setting('reserved_connections', true)::int, 0) END AS max
+    FROM pg_stat_database
+  UNION ALL SELECT 'the CONNECTION LIMIT of the database', numbackends, datconnlimit
+    FROM pg_database INNER JOIN pg_stat_database ON pg_stat_database.datid = pg_database.oid
+    WHERE pg_database.datname = current_database() AND datconnlimit >= 0
+  UNION ALL SELECT 'the CONNECTION LIMIT of its user', (SELECT count(*) FROM pg_stat_activity WHERE usename = current_user), rolconnlimit
+    FROM pg_roles WHERE rolname = current_user AND rolconnlimit >= 0 AND NOT rolsuper`
+
+const settings = sql`SELECT version() AS program, current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS committing,
+  current_setting('synchronous_standby_names') AS synchronous`
+
+/** Copies that are being made of the server are no standbys. The state is null for users without `pg_monitor`. */
+const standbys = sql`SELECT coalesce(nullif(application_name, ''), 'unnamed') AS name, state, sync_state FROM pg_stat_replication
+  WHERE state IS NULL OR state <> 'backup' ORDER BY name`
+
+/** The `sync_state` of standbys that a COMMIT waits for. */
+const waitedFor = new Set(['sync', 'quorum'])
+
+/** Looks at the server of an open database. */
+export async function inspectServer(
+  database: Pick<Database, 'all' | 'get' | 'transaction'>,
+  readsCommitted: () => Promise<boolean>,
+): Promise<ServerReport> {
+  const { isolation, required } = await database.transaction(async (tx) => {
+    const found = await tx.get<{ isolation: string }>(sql`SELECT current_setting('transaction_isolation') AS isolation`)
+    return { isolation: found!.isolation, required: await tx.get(sql`${raw(requirements)}`) }
+  })
+  const said = await database.get<Record<'program' | 'fsync' | 'committing' | 'synchronous', string>>(settings)
+  const replicas = await database.all<{ name: string; state: string | null; sync_state: string | null }>(standbys)
+  const limits = await database.all<{ name: string; used: number; max: number }>(connections)
+  const known = replicas.every(({ sync_state }) => sync_state !== null)
+  const waits = said!.synchronous !== '' && known && !replicas.some(({ sync_state }) => waitedFor.has(sync_state!))
+  return {
+    program: said!.program.split(/ on |,/)[0]!,
+    problem: unmetRequirement(required),
+    // it writes, which has no end while there is no standby that is waited for
+    readsCommitted: waits ? undefined : await readsCommitted(),
+    isolation,
+    fsync: said!.fsync === 'on',
+    commit: said!.committing,
+    synchronous: said!.synchronous,
+    standbys: known ? replicas.map(({ name, sync_state }) => ({ name, synchronous: waitedFor.has(sync_state!) })) : undefined,
+    connections: limits.map(({ name, used, max }) => ({ limit: name, used, max })),
+  }
+}
