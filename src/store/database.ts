@@ -95,7 +95,7 @@ export interface Run {
   onEnded(listener: () => void): void
 }
 
-/** Kinds of what a box keeps in memory of the database. `redactions` is the data of events. */
+/** Kinds of what a box keeps in memory of the database. `redactions` is the data of events, `lanes` what is attempted of the queue. */
 export type Cached =
   | 'keys'
   | 'sessions'
@@ -106,6 +106,7 @@ export type Cached =
   | 'state'
   | 'certificates'
   | 'challenges'
+  | 'lanes'
 
 /** The tables that only several boxes use, in place of memory and files: they are in no copy, and a box that has the database alone empties them. */
 export const tablesOfSeveral = [
