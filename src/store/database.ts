@@ -136,6 +136,12 @@ export interface Caches {
   onInvalid(kind: Cached, listener: () => void | Promise<void>): void
 }
 
+/** What one look at the log finds; `unplaced` if events are in it that have no position yet. */
+export interface Polled {
+  events: { seq: number; id: string }[]
+  unplaced: boolean
+}
+
 /** A database server as a box sees it. */
 export interface ServerReport {
   /** The program and its version. */
@@ -187,7 +193,7 @@ export interface Database extends Reader {
   /** Gives positions to all events that are committed, also by other boxes. Does nothing where they have them when they are inserted. */
   placeEvents(): Promise<void>
   /** The events that have positions after this one, at most `limit`, in their order. The same query finds what other boxes have changed of `caches`. */
-  poll(after: number, limit: number): Promise<{ seq: number; id: string }[]>
+  poll(after: number, limit: number): Promise<Polled>
   readonly caches: Caches
   /** Runs the work; `mark` is written in the first of its transactions that commits, so that both are on disk or neither is. */
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>

@@ -41,7 +41,7 @@ export function openDatabase(file = ':memory:'): Database {
     several: false,
     placesEvents: false,
     caches: onlyCaches,
-    poll: async () => [],
+    poll: async () => ({ events: [], unplaced: false }),
     placeEvents: async () => undefined,
     size: async () => 0,
     transaction: <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {

@@ -4,7 +4,7 @@ import { unfinishedCopyOn } from '../copy/postgres-side.ts'
 import { mustBeCurrent, mustNotBeNewer } from '../files.ts'
 import { Held, locked } from './box-lock.ts'
 import { type Connection, connect, sqlState } from './connections.ts'
-import { creation, requirements, unmetRequirement } from './requirements.ts'
+import { creation, requirements, unmetRequirement } from './inspect.ts'
 import { describeTarget, type PostgresTarget } from './target.ts'
 
 /** The version of `baseline.sql`. */
