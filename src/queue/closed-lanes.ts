@@ -34,8 +34,9 @@ export class ClosedLanes {
   /** Resolves when no other box attempts a delivery of the lane: they see that it is closed, or are taken for ended. */
   async endedElsewhere({ kind, lane }: Lane): Promise<void> {
     const { several, run } = this.#database
+    if (!several) return
     const attempted = sql`SELECT 1 FROM deliveries_queue WHERE kind = ${kind} AND lane = ${lane} AND state = 'running'
       AND NOT ${run.ended(sql`run_id`)} LIMIT 1`
-    while (several && run.alive && (await this.#database.get(attempted))) await sleep(betweenLooks)
+    while (run.alive && (await this.#database.get(attempted))) await sleep(betweenLooks)
   }
 }
