@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Bench } from './finding.ts'
 import { attachment } from './goals/attachment.ts'
+import { boxes } from './goals/boxes.ts'
 import { calls } from './goals/calls.ts'
 import { waiting } from './goals/deferred.ts'
 import { dispatch } from './goals/dispatch.ts'
@@ -39,6 +40,7 @@ const benches: Bench[] = [
   million,
   footprint,
   firstView,
+  boxes,
 ]
 
 const { values: options, positionals: names } = parseArgs({

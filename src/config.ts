@@ -308,6 +308,17 @@ export function changed(before: Config, after: Config): { reloadable: string[]; 
   }
 }
 
+/** Settings of a machine, which may differ between boxes on one database; so may the paths of files, and listeners. */
+const ofMachine =
+  /^(?:database\.url|min_free|bootstrap_key|log\..*|dns\..*|doctor\..*|backup\..*|acme\.webroot|http\.trusted_proxies|smtp\.max_memory|.*\.(?:listen|listen_tls|max_connections|max_sockets))$/
+
+/** The settings that have to be the same for all boxes on one database, with their values. */
+export function sharedSettings(config: Config): { name: string; value: unknown }[] {
+  return settingsOf(sections(Config))
+    .filter(({ name, names }) => names === undefined && !ofMachine.test(name))
+    .map(({ name, path }) => ({ name, value: read(config, path) }))
+}
+
 /** The path of the box's own socket; undefined where it is longer than sockets may have (`sun_path`, unix(7)). */
 export function controlSocket({ data_dir }: Pick<Config, 'data_dir'>): string | undefined {
   const path = join(resolve(data_dir), 'control.sock')

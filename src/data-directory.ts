@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Basis } from './basis.ts'
 import type { Config } from './config.ts'
@@ -80,7 +81,7 @@ export async function openDirectory({ config, log, clock, metrics, testing, excl
     const key = new MasterKey(config.keys_dir, config.master_key_file)
     key.read(state.data.database_created)
     step = url === undefined ? 'database' : 'server'
-    const store = { config, log: storeLog, metrics, testing, exclusive, several, state, space, lock }
+    const store = { config, log: storeLog, clock, metrics, testing, exclusive, several, state, space, lock }
     database = url === undefined ? await openSqlite(store) : await openPostgres(url, store)
     step = 'master_key'
     const keyring = await Keyring.open(database, key)
@@ -94,7 +95,7 @@ export async function openDirectory({ config, log, clock, metrics, testing, excl
   }
 }
 
-interface Store extends Pick<DirectoryDeps, 'config' | 'log' | 'metrics' | 'testing' | 'exclusive'> {
+interface Store extends Pick<DirectoryDeps, 'config' | 'log' | 'clock' | 'metrics' | 'testing' | 'exclusive'> {
   several: boolean
   state: StateFile
   space: Space
@@ -119,7 +120,7 @@ async function openSqlite({ config, log, metrics, testing, state, space }: Store
 
 async function openPostgres(
   target: PostgresTarget,
-  { config, log, metrics, testing, exclusive, several, state, lock }: Store,
+  { config, log, clock, metrics, testing, exclusive, several, state, lock }: Store,
 ): Promise<Database> {
   // its driver takes 25 ms and nine megabytes, and most boxes are on SQLite
   const [{ preparePostgres }, { PostgresDatabase }] = await Promise.all([
@@ -133,6 +134,8 @@ async function openPostgres(
     watch: commitMetrics(metrics),
     twice: testing?.twice,
     directory: lock.name,
+    name: `${hostname()} (${resolve(config.data_dir)})`,
+    clock,
     exclusive,
     ...testing?.postgres,
     shared: several,

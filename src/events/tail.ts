@@ -10,11 +10,14 @@ interface Deps {
   hear: (event: Event) => void
 }
 
-/** Milliseconds between two looks for events of other boxes, and for what they have changed of that is cached. */
-const pause = 25
+/**
+ * Milliseconds between two looks for events of other boxes, and for what they have changed of what is cached: while there are events, and after none was
+ * heard for some seconds.
+ */
+const pauses = { active: 25, quiet: 40, quietAfter: 5000 }
 
-/** Of these, one also looks for events that a box left without a position. */
-const looksToPlace = 10
+/** Milliseconds between two times at which events get their positions here that their box may have left without. */
+const betweenPlacing = 250
 
 const batch = 200
 
@@ -27,7 +30,9 @@ export class EventTail {
   #log: Log | undefined
   #reading: Promise<void> | undefined
   #again = false
-  #looks = 0
+  /** When events were last given their positions here, and when one was last heard or added, in milliseconds. */
+  #placed = -Infinity
+  #heard = -Infinity
   #timer: NodeJS.Timeout | undefined
   #stopped = true
 
@@ -59,6 +64,7 @@ export class EventTail {
   add(event: Event): void {
     if (this.#stopped) return
     this.#own.set(event.id, event)
+    this.#heard = performance.now()
     this.#wake()
   }
 
@@ -68,7 +74,9 @@ export class EventTail {
   }
 
   #plan(): void {
-    if (!this.#stopped) this.#timer = setTimeout(() => this.#wake(), pause)
+    if (this.#stopped) return
+    const quiet = performance.now() - this.#heard > pauses.quietAfter
+    this.#timer = setTimeout(() => this.#wake(), quiet ? pauses.quiet : pauses.active)
   }
 
   #wake(): void {
@@ -87,13 +95,10 @@ export class EventTail {
     const { database } = this.#deps
     const own = [...this.#own.keys()]
     try {
-      this.#looks += 1
-      if (this.#looks % looksToPlace === 0 && (await database.get(sql`SELECT 1 FROM events WHERE seq < 0 LIMIT 1`)))
-        await database.placeEvents()
       for (;;) {
-        const rows = await database.poll(this.#position, batch)
-        for (const { seq, id } of rows) await this.#hear(seq, id)
-        if (rows.length < batch || this.#stopped) break
+        const { events, unplaced } = await database.poll(this.#position, batch)
+        for (const { seq, id } of events) await this.#hear(seq, id)
+        if (this.#stopped || (events.length < batch && !(unplaced && (await this.#place())))) break
       }
       // those that are left were heard before they were added
       for (const id of own) this.#own.delete(id)
@@ -103,11 +108,21 @@ export class EventTail {
     }
   }
 
+  /** Gives positions to events that their box has left without, as when it was killed. Returns false where they may still get them from it. */
+  async #place(): Promise<boolean> {
+    const now = performance.now()
+    if (now - this.#placed < betweenPlacing) return false
+    this.#placed = now
+    await this.#deps.database.placeEvents()
+    return true
+  }
+
   async #hear(seq: number, id: string): Promise<void> {
     const own = this.#own.get(id)
     const event = own ? { ...own, seq } : await this.#deps.find(seq)
     this.#own.delete(id)
     this.#position = seq
+    this.#heard = performance.now()
     if (!event) return
     try {
       this.#deps.hear(event)

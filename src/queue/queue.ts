@@ -8,6 +8,7 @@ import type { Transaction } from '../store/database.ts'
 import { type RetryHint, retryDelay } from './backoff.ts'
 import { type AttemptReport, type Courier, Deferred, type AttemptNotes, Refused } from './courier.ts'
 import type { StorageCounter } from './answer-storage.ts'
+import { ClosedLanes } from './closed-lanes.ts'
 import { repairSome } from './lane-repair.ts'
 import { recover } from './recovery.ts'
 import { ResultWriter } from './result-writer.ts'
@@ -48,6 +49,7 @@ export class Queue {
   readonly #couriers = new Map<string, Courier>()
   readonly #store: QueueStore
   readonly #inFlight = new InFlight()
+  readonly #closedLanes: ClosedLanes
   #state: 'idle' | 'open' | 'stopping' = 'idle'
   #timer: NodeJS.Timeout | undefined
   #pumping: Promise<void> | undefined
@@ -63,6 +65,7 @@ export class Queue {
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.#closedLanes = new ClosedLanes(deps.database, this.#inFlight)
     this.#store = new QueueStore(deps.database.run, deps.plan)
     this.#metrics = new QueueMetrics({
       ...deps,
@@ -161,17 +164,20 @@ export class Queue {
   /** Closes a lane: no attempt begins once the transaction is committed. `abortLane` ends running attempts. */
   async closeLane(tx: Transaction, lane: Pick<ClaimedDelivery, 'kind' | 'lane' | 'account_id'>): Promise<void> {
     await this.#store.closeLane(tx, lane)
+    await this.#deps.database.caches.invalidate(tx, 'lanes')
   }
 
-  /** Aborts the running attempts to a lane; once it resolves, nothing more is sent to the destination. */
-  abortLane(kind: string, lane: string): Promise<void> {
-    return this.#inFlight.abort({ kind, lane })
+  /** Aborts the running attempts to a closed lane; once it resolves, nothing more is sent to the destination, by any box. */
+  async abortLane(kind: string, lane: string): Promise<void> {
+    await this.#inFlight.abort({ kind, lane })
+    await this.#closedLanes.endedElsewhere({ kind, lane })
   }
 
   async start(): Promise<void> {
     const { database } = this.#deps
     await this.#recover()
     this.#state = 'open'
+    this.#closedLanes.follow()
     database.run.onLost(() => void this.#inFlight.abort())
     const lookForInterrupted = (): void => {
       this.#interrupted = true
@@ -244,6 +250,7 @@ export class Queue {
         this.#due = false
         const claims = await database.transaction((tx) => this.#claim(tx))
         for (const claim of claims) this.#inFlight.begin(claim, this.#run, this.#resultWriter.record)
+        this.#closedLanes.abortAmong(claims)
       }
     } catch (error) {
       log.error({ err: error }, 'queue could not be read; retrying')

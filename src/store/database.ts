@@ -47,6 +47,30 @@ export interface Recording {
   recorded: boolean
 }
 
+/** What a box tells the others on the same database of itself. */
+export interface BoxReport {
+  version: string
+  /** A hash of each setting that has to be the same, by its name. */
+  settings: Record<string, string>
+}
+
+/** A box on the same database, as the others know it; times are in milliseconds. */
+export interface KnownBox {
+  /** The machine and the data directory. */
+  name: string
+  /** True for this box. */
+  own: boolean
+  /** Since it was last seen. */
+  since: number
+  /** True once the others have taken it for ended although it has not said so: no more is known of it. */
+  lost: boolean
+  /** How far its clock is ahead of the server's; negative when it is behind. */
+  ahead: number
+  /** How late its latest delayed heartbeat was at least, and how long ago: its process did nothing meanwhile. */
+  delay: { length: number; since: number } | undefined
+  report: BoxReport | undefined
+}
+
 /** One run of a box, from when its database is opened until it is closed: what it has under way is its own until the run has ended. */
 export interface Run {
   /** A new one after others have taken this run for ended. */
@@ -59,8 +83,10 @@ export interface Run {
   ended(column: Sql): Sql
   /** True if this run does what has this name, which one living run does for all boxes, until it has ended. Throws when the server does not answer. */
   leads(name: string): Promise<boolean>
-  /** When each of the other runs was last seen, in milliseconds before now. Throws when the server does not answer. */
-  others(): Promise<number[]>
+  /** The boxes on the database, this one among them. Throws when the server does not answer. */
+  boxes(): Promise<KnownBox[]>
+  /** Tells the others of this box; what was told before is replaced. */
+  describe(report: BoxReport): void
   /** Lets another run do it from now on. */
   release(name: string): Promise<void>
   /** Adds a listener that is called when others may take this run for ended: what it has under way must stop. */
@@ -69,7 +95,7 @@ export interface Run {
   onEnded(listener: () => void): void
 }
 
-/** Kinds of what a box keeps in memory of the database. `redactions` is the data of events. */
+/** Kinds of what a box keeps in memory of the database. `redactions` is the data of events, `lanes` what is attempted of the queue. */
 export type Cached =
   | 'keys'
   | 'sessions'
@@ -80,6 +106,7 @@ export type Cached =
   | 'state'
   | 'certificates'
   | 'challenges'
+  | 'lanes'
 
 /** The tables that only several boxes use, in place of memory and files: they are in no copy, and a box that has the database alone empties them. */
 export const tablesOfSeveral = [
@@ -93,6 +120,7 @@ export const tablesOfSeveral = [
   'failed_logins',
   'rate_uses',
   'cache_changes',
+  'lost_boxes',
 ]
 
 /** What a box has cached of rows that other boxes may change. Where there is no other, nothing is written or read for it. */
@@ -106,6 +134,33 @@ export interface Caches {
    * Nothing is valid before it has resolved; when it rejects, it is called again.
    */
   onInvalid(kind: Cached, listener: () => void | Promise<void>): void
+}
+
+/** What one look at the log finds; `unplaced` if events are in it that have no position yet. */
+export interface Polled {
+  events: { seq: number; id: string }[]
+  unplaced: boolean
+}
+
+/** A database server as a box sees it. */
+export interface ServerReport {
+  /** The program and its version. */
+  program: string
+  /** Why the database cannot be used, as the rest of a sentence about it; undefined when it can. */
+  problem: string | undefined
+  /** True if a transaction that asks for READ COMMITTED sees what is committed meanwhile; undefined while nothing can be committed. */
+  readsCommitted: boolean | undefined
+  /** The isolation of the box's transactions. */
+  isolation: string
+  /** False if nothing is synced to the disk of the server. */
+  fsync: boolean
+  /** `synchronous_commit` and `synchronous_standby_names`: what a COMMIT waits for. */
+  commit: string
+  synchronous: string
+  /** The standbys that are connected, and which of them a COMMIT waits for; undefined where the user may not see it. */
+  standbys: { name: string; synchronous: boolean }[] | undefined
+  /** Open connections, and how many a user like the box's can have, by what limits them. */
+  connections: { limit: string; used: number; max: number }[]
 }
 
 /**
@@ -138,7 +193,7 @@ export interface Database extends Reader {
   /** Gives positions to all events that are committed, also by other boxes. Does nothing where they have them when they are inserted. */
   placeEvents(): Promise<void>
   /** The events that have positions after this one, at most `limit`, in their order. The same query finds what other boxes have changed of `caches`. */
-  poll(after: number, limit: number): Promise<{ seq: number; id: string }[]>
+  poll(after: number, limit: number): Promise<Polled>
   readonly caches: Caches
   /** Runs the work; `mark` is written in the first of its transactions that commits, so that both are on disk or neither is. */
   marking<T>(mark: (tx: Transaction) => Promise<unknown>, work: () => Promise<T>): Promise<T>
@@ -158,6 +213,8 @@ export interface Database extends Reader {
    * the check takes longer than `deadline` milliseconds.
    */
   damage(deadline: number): Promise<string | null>
+  /** Looks at the database server, and waits until one transaction is written; null where there is none. */
+  inspect(): Promise<ServerReport | null>
   /** Returns some free pages of the file to the disk. Returns whether there is more to reclaim. */
   reclaim(): Promise<boolean>
   /** Allocates so many bytes of the write-ahead log in advance, so that small writes still succeed on a full disk. */

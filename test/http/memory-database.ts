@@ -41,7 +41,7 @@ export function openDatabase(file = ':memory:'): Database {
     several: false,
     placesEvents: false,
     caches: onlyCaches,
-    poll: async () => [],
+    poll: async () => ({ events: [], unplaced: false }),
     placeEvents: async () => undefined,
     size: async () => 0,
     transaction: <T>(work: (tx: Transaction) => Promise<T>): Promise<T> => {
@@ -75,6 +75,7 @@ export function openDatabase(file = ':memory:'): Database {
     marking: (mark, work) => marks.run(mark, work),
     recording: (_record, work) => work(),
     slow: (query) => reader.all(query),
+    inspect: async () => null,
     damage: async () => null,
     probe: async () => undefined,
     close: async () => sqlite.close(),

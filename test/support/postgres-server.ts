@@ -45,15 +45,19 @@ process.once('exit', () => {
 })
 
 /** What runs a program as a user that PostgreSQL accepts: it refuses root. */
-const asUser = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
+export const asUser = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
 
-export async function startPostgres(options: Record<string, string> = {}, encoding = 'UTF8'): Promise<PostgresServer> {
+/** Options that are undefined are left to the server, so that statements can set them. */
+export async function startPostgres(
+  options: Record<string, string | undefined> = {},
+  encoding = 'UTF8',
+): Promise<PostgresServer> {
   const initdb = ['--locale=C', `--encoding=${encoding}`, '--no-sync', '--auth=trust', '--username=postgres']
   return startIn(['initdb', ...initdb], options)
 }
 
 /** Starts a server on the data that a program of PostgreSQL makes. */
-async function startIn([maker = '', ...flagsOfMaker]: string[], options: Record<string, string>): Promise<PostgresServer> {
+async function startIn([maker = '', ...flagsOfMaker]: string[], options: Record<string, string | undefined>): Promise<PostgresServer> {
   const programs = postgresPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed (apt-get install postgresql).')
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-postgres-'))
@@ -72,7 +76,7 @@ async function startIn([maker = '', ...flagsOfMaker]: string[], options: Record<
     jit: 'off',
     ...options,
   }
-  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const flags = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : ['-c', `${name}=${value}`]))
   // refused statements, with their errors
   const log = openSync(process.env['TEST_POSTGRES_LOG'] ?? '/dev/null', 'a')
   let running: ChildProcess | undefined

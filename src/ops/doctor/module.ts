@@ -1,6 +1,6 @@
-import { randomInt } from 'node:crypto'
+import { createHmac, randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
-import type { Config } from '../../config.ts'
+import { type Config, sharedSettings } from '../../config.ts'
 import { day, hour, iso } from '../../core/clock.ts'
 import { callConfigured } from '../../net/outside.ts'
 import { inquire } from '../../mailauth/inquire.ts'
@@ -12,6 +12,7 @@ import { blocklists } from './checks/blocklists.ts'
 import { otherBoxes } from './checks/boxes.ts'
 import { certificates, reports } from './checks/certificates.ts'
 import { clock } from './checks/clock.ts'
+import { databaseServer } from './checks/database.ts'
 import { disk } from './checks/disk.ts'
 import { domains, sending } from './checks/domains.ts'
 import { bootstrapKey, masterKey } from './checks/keys.ts'
@@ -64,15 +65,30 @@ export function doctorModule(deps: Deps): Module {
     // jitter, so that not all boxes query the same lists in the same second
     jobs: [{ name: 'doctor', schedule: `${randomInt(60)} */5 * * * *`, everywhere: true, run: due }],
     start: async () => {
+      describeSettings(deps, deps.config)
       since = performance.now()
     },
     stop: async () => {
       since = undefined
     },
     reload: (config) => {
+      describeSettings(deps, config)
       checks = checksOf(deps, config, running)
     },
   }
+}
+
+/** Tells other boxes on the same database of the settings, by hashes under the key of the box. */
+function describeSettings({ database, seal, version: program }: Deps, config: Config): void {
+  if (!database.several) return
+  const key = seal.key('settings of boxes')
+  const hash = (name: string, value: unknown): string =>
+    createHmac('sha256', key)
+      .update(JSON.stringify([name, value ?? null]))
+      .digest('base64url')
+      .slice(0, 16)
+  const settings = Object.fromEntries(sharedSettings(config).map(({ name, value }) => [name, hash(name, value)]))
+  database.run.describe({ version: program, settings })
 }
 
 function checksOf(deps: Deps, config: Config, running: () => boolean): Check[] {
@@ -96,6 +112,7 @@ function checksOf(deps: Deps, config: Config, running: () => boolean): Check[] {
     storeWrites,
     storeWhole,
     storeRewritten,
+    databaseServer,
     otherBoxes,
     objectStore,
     backups,

@@ -8,10 +8,18 @@ const validity = 500
 const kept = { ended: 86_400_000, unseen: 3_600_000 }
 
 /** A kind and the run that changed it, with what differs after each change. */
-export interface CacheChange {
+interface CacheChange {
   kind: Cached
   run_id: string
   mark: string
+}
+
+function changesIn(text: string): CacheChange[] {
+  if (text === '') return []
+  return text.split(',').map((change) => {
+    const [kind, run_id, mark] = change.split(' ') as [Cached, string, string]
+    return { kind, run_id, mark }
+  })
 }
 
 /**
@@ -22,6 +30,8 @@ export class SharedCaches implements Caches {
   readonly #run: Run
   readonly #listeners = new Map<Cached, (() => void | Promise<void>)[]>()
   #seen: ReadonlyMap<string, string> = new Map()
+  /** What the last look found. */
+  #changes = ''
   /** When the last look was begun, in milliseconds. */
   #looked = -Infinity
 
@@ -44,15 +54,24 @@ export class SharedCaches implements Caches {
     this.#listeners.set(kind, [...(this.#listeners.get(kind) ?? []), listener])
   }
 
-  /** Notes all changes that a look found which was begun at `looked`. What it cached is valid again once all listeners have dropped theirs. */
-  async note(looked: number, changes: readonly CacheChange[]): Promise<void> {
+  /**
+   * Notes all changes (`kind run mark`, with commas between) that a look found which was begun at `looked`. What is cached is valid again once all
+   * listeners have dropped theirs.
+   */
+  async note(looked: number, changes: string): Promise<void> {
     const unseen = looked - this.#looked > kept.unseen
-    const others = changes.filter(({ run_id }) => run_id !== this.#run.id)
+    if (unseen) await this.#drop(this.#listeners.keys())
+    if (changes !== this.#changes) await this.#compare(changes, unseen)
+    this.#changes = changes
+    this.#looked = looked
+  }
+
+  async #compare(changes: string, dropped: boolean): Promise<void> {
+    const others = changesIn(changes).filter(({ run_id }) => run_id !== this.#run.id)
     const marks = new Map(others.map(({ kind, run_id, mark }) => [`${kind} ${run_id}`, mark]))
     const changed = others.filter(({ kind, run_id, mark }) => this.#seen.get(`${kind} ${run_id}`) !== mark)
-    await this.#drop(unseen ? this.#listeners.keys() : new Set(changed.map(({ kind }) => kind)))
+    if (!dropped) await this.#drop(new Set(changed.map(({ kind }) => kind)))
     this.#seen = marks
-    this.#looked = looked
   }
 
   /** Drops all: what a transaction of this box changed is not known. */

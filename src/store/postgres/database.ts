@@ -1,18 +1,30 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Clock } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
-import { type Database, parameters, type Recording, type Sql, sql, type Transaction } from '../database.ts'
+import {
+  type Database,
+  parameters,
+  type Polled,
+  type Recording,
+  type ServerReport,
+  type Sql,
+  sql,
+  type Transaction,
+} from '../database.ts'
 import { nested, stopping } from '../faults.ts'
 import { Marks, type WaitingTransaction } from '../marks.ts'
 import type { CommitWatch } from '../metrics.ts'
 import { SlowReads } from '../slow-reads.ts'
 import { Availability } from './availability.ts'
-import { type CacheChange, OwnCaches, SharedCaches } from './caches.ts'
+import { OwnCaches, SharedCaches } from './caches.ts'
 import { type Connections, openPool } from './connections.ts'
 import { EventOrder } from './event-order.ts'
 import { driverFault } from './failures.ts'
 import { Heartbeat, type HeartbeatTimes } from './heartbeat.ts'
+import { inspectServer } from './inspect.ts'
+import { Poll } from './poll.ts'
 import { SlowConnection } from './slow-connection.ts'
 import { statement } from './statements.ts'
 import type { PostgresTransaction } from './transaction.ts'
@@ -33,6 +45,10 @@ export interface PostgresOptions {
   exclusive?: boolean | undefined
   /** Names the locked data directory (`Heartbeat`). */
   directory?: string | undefined
+  /** The machine and the data directory, as the boxes on the database are named to people. */
+  name?: string | undefined
+  /** The clock of the box, which is compared with that of the server. */
+  clock?: Clock | undefined
   heartbeat?: HeartbeatTimes | undefined
 }
 
@@ -59,6 +75,7 @@ export class PostgresDatabase implements Database {
   readonly #inside = new AsyncLocalStorage<PostgresTransaction>()
   readonly #queue: WaitingTransaction[] = []
   readonly #order: EventOrder
+  readonly #poll: Poll
   readonly #unsure = new Set<() => void>()
   #whenDone: (() => void) | undefined
   #closing: Promise<void> | undefined
@@ -75,6 +92,7 @@ export class PostgresDatabase implements Database {
       const { caches } = database
       if (caches instanceof SharedCaches) await database.transaction((tx) => caches.removeOld(tx))
       if (!database.placesEvents) await database.#order.close()
+      else if (!(await database.#readsCommitted())) throw new Error(notCommitted(target))
       return database
     } catch (error) {
       await database.close()
@@ -93,15 +111,18 @@ export class PostgresDatabase implements Database {
       shared = false,
       exclusive = false,
       directory,
+      name,
+      clock,
       heartbeat,
     }: PostgresOptions,
   ) {
     this.#log = log
-    this.run = new Heartbeat({ target, log, times: heartbeat, directory })
+    this.run = new Heartbeat({ target, log, times: heartbeat, directory, name, clock })
     this.several = shared
     this.placesEvents = shared || writers > 1
     this.caches = shared ? new SharedCaches(this.run) : new OwnCaches()
     this.#order = new EventOrder(target)
+    this.#poll = new Poll(target)
     this.#availability = new Availability(describeTarget(target), log)
     this.#readers = openPool(target, readers, { timeout: readTimeout, session: { default_transaction_read_only: 'on' } })
     const alone = exclusive || (writers === 1 && !shared)
@@ -156,19 +177,25 @@ export class PostgresDatabase implements Database {
     return this.placesEvents ? this.#order.place() : Promise.resolve()
   }
 
-  async poll(after: number, limit: number): Promise<{ seq: number; id: string }[]> {
-    const placed = sql`SELECT seq, id FROM events WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`
-    if (this.caches instanceof OwnCaches) return this.all(placed)
-    const began = performance.now()
-    const rows = await this.all<{ seq: number; id: string } | ({ seq: null } & CacheChange)>(
-      sql`SELECT seq, id, NULL AS kind, NULL AS run_id, NULL AS mark FROM (${placed}) AS placed
-        UNION ALL SELECT NULL, NULL, kind, run_id, mark FROM cache_changes ORDER BY seq`,
-    )
-    await this.caches.note(
-      began,
-      rows.filter((row) => row.seq === null),
-    )
-    return rows.filter((row) => row.seq !== null)
+  async poll(after: number, limit: number): Promise<Polled> {
+    if (!(this.caches instanceof SharedCaches)) {
+      const events = await this.all<Polled['events'][number]>(
+        sql`SELECT seq, id FROM events WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`,
+      )
+      return { events, unplaced: (await this.get(sql`SELECT 1 FROM events WHERE seq < 0 LIMIT 1`)) !== undefined }
+    }
+    const { events, unplaced, began, changes } = await this.#look(after, limit)
+    await this.caches.note(began, changes)
+    return { events, unplaced }
+  }
+
+  /** Looks at the server. */
+  async inspect(): Promise<ServerReport> {
+    try {
+      return await inspectServer(this, () => this.#readsCommitted())
+    } finally {
+      if (!this.placesEvents) await this.#order.close()
+    }
   }
 
   /** The server checks its own pages, if it was made with checksums; a client sees no damage before it reads it. */
@@ -205,7 +232,22 @@ export class PostgresDatabase implements Database {
     await Promise.all([this.#slowReads.stop(), ...this.#writers.map((writer) => writer.close())])
     await Promise.all([this.#order.close(), this.run.end()])
     this.#closed = true
-    await this.#readers.end()
+    await Promise.all([this.#readers.end(), this.#poll.close()])
+  }
+
+  async #look(after: number, limit: number): ReturnType<Poll['look']> {
+    if (this.#closed) throw stopping()
+    try {
+      const found = await this.#poll.look(after, limit)
+      this.#availability.note()
+      return found
+    } catch (error) {
+      throw this.#availability.note(this.#closed ? stopping() : driverFault(error))
+    }
+  }
+
+  #readsCommitted(): Promise<boolean> {
+    return this.#order.readsCommitted(() => this.probe())
   }
 
   #next(): void {
@@ -259,4 +301,11 @@ export class PostgresDatabase implements Database {
       this.#log.error({ err: error }, 'listener failed after a commit')
     }
   }
+}
+
+function notCommitted(target: PostgresTarget): string {
+  return (
+    `Several boxes cannot use ${describeTarget(target)}: its transactions in READ COMMITTED do not see what is committed meanwhile, and mail would be ` +
+    'missed. Let the server give them that isolation (YugabyteDB: yb_enable_read_committed_isolation), without a pooler that changes it.'
+  )
 }

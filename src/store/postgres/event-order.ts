@@ -44,6 +44,13 @@ export class EventOrder {
     return this.#next
   }
 
+  /** True if transactions here see what others commit meanwhile, without which events could be missed; `change` commits another value of `box.probed`. */
+  readsCommitted(change: () => Promise<void>): Promise<boolean> {
+    const answer = this.#running.then(() => this.#readsCommitted(change))
+    this.#running = answer.then(ignore, () => void this.#connection.end())
+    return answer
+  }
+
   async close(): Promise<void> {
     await this.#next
     await this.#running
@@ -54,4 +61,20 @@ export class EventOrder {
     const connection = await this.#connection.open()
     await connection.query(placing)
   }
+
+  async #readsCommitted(change: () => Promise<void>): Promise<boolean> {
+    const connection = await this.#connection.open()
+    const read = async (): Promise<unknown> => {
+      const { rows } = await connection.query<{ probed: number }>('SELECT probed FROM box')
+      return rows[0]!.probed
+    }
+    await connection.query('BEGIN')
+    const before = await read()
+    await change()
+    const after = await read()
+    await connection.query('ROLLBACK')
+    return before !== after
+  }
 }
+
+function ignore(): void {}

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { type Clock, day, hour, systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { type Run, type Sql, sql } from '../database.ts'
+import { type BoxReport, type KnownBox, type Run, type Sql, sql } from '../database.ts'
 import { type Connection, KeptConnection } from './connections.ts'
 import { describeTarget, type PostgresTarget } from './target.ts'
 
@@ -20,12 +21,31 @@ const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 const take = `INSERT INTO leases (name, run_id) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET run_id = excluded.run_id
   WHERE leases.run_id = excluded.run_id OR leases.run_id NOT IN (SELECT run_id FROM boxes)`
 
+/** Milliseconds by which a heartbeat is delayed before it is told, and for which it is told. */
+const delays = { least: 1000, told: hour }
+
+/** Milliseconds for which a box that was lost is known. */
+const known = day
+
+/** Removes the boxes that have not beaten for a while, and notes that they have not ended by themselves. */
+const remove = `WITH gone AS (DELETE FROM boxes WHERE seen_at < ${now} - $1::bigint RETURNING name, seen_at)
+  INSERT INTO lost_boxes (name, seen_at) SELECT name, max(seen_at) FROM gone WHERE name IS NOT NULL GROUP BY name
+  ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at`
+
+const listing = `SELECT name, run_id = $1 AS own, ${now} - seen_at AS since, 0 AS lost, clock_ahead AS ahead, delay,
+    ${now} - delayed_at AS delayed, report FROM boxes
+  UNION ALL SELECT name, false, ${now} - seen_at, 1, 0, 0, 0, NULL FROM lost_boxes WHERE seen_at > ${now} - $2::bigint ORDER BY since`
+
 interface Deps {
   target: PostgresTarget
   log: Log
   times?: HeartbeatTimes | undefined
   /** Names the locked data directory, as long as the machine is not restarted: no other run of it is alive. */
   directory?: string | undefined
+  /** The machine and the data directory, for people. */
+  name?: string | undefined
+  /** That of the box, which is compared with the server's. */
+  clock?: Clock | undefined
 }
 
 /**
@@ -46,6 +66,11 @@ export class Heartbeat implements Run {
   #others: ReadonlySet<string> = new Set()
   /** When the last beat with an answer was sent, in milliseconds. */
   #sent = -Infinity
+  /** How far the clock is ahead of the server's, in milliseconds. */
+  #ahead = 0
+  /** The longest delay of a heartbeat lately, and when it was. */
+  #delay = { length: 0, at: -Infinity }
+  #report: BoxReport | undefined
   #isLost = false
   #closed = false
   #beating: Promise<void> = Promise.resolve()
@@ -84,14 +109,27 @@ export class Heartbeat implements Run {
     return this.alive
   }
 
-  async others(): Promise<number[]> {
+  async boxes(): Promise<KnownBox[]> {
     const connection = await this.#connection.open()
-    const { rows } = await this.#ask(
-      connection,
-      `SELECT ${now} - seen_at AS since FROM boxes WHERE run_id <> $1 ORDER BY since`,
-      [this.#id],
-    )
-    return (rows as { since: number }[]).map(({ since }) => since)
+    const { rows } = await this.#ask(connection, listing, [this.#id, known])
+    return (rows as BoxRow[]).map(({ name, own, since, lost, ahead, delay, delayed, report }) => ({
+      name: name ?? 'unknown',
+      own: own === 1,
+      since,
+      lost: lost === 1,
+      ahead,
+      delay: delay > 0 && delayed < delays.told ? { length: delay, since: delayed } : undefined,
+      report: report === null ? undefined : (JSON.parse(report) as BoxReport),
+    }))
+  }
+
+  describe(report: BoxReport): void {
+    this.#report = report
+    const connection = this.#connection.current
+    if (!connection) return
+    const text = JSON.stringify(report)
+    // a connection that is lost is made with the next beat, which is then of another run
+    void this.#ask(connection, 'UPDATE boxes SET report = $2 WHERE run_id = $1', [this.#id, text]).catch(ignore)
   }
 
   async release(name: string): Promise<void> {
@@ -135,7 +173,9 @@ export class Heartbeat implements Run {
 
   #plan(): void {
     if (this.#closed) return
+    const due = performance.now() + this.#times.beat
     this.#nextBeat = setTimeout(() => {
+      this.#noteDelay(performance.now() - due)
       this.#beating = this.#beat()
         // the store logs that the server is away
         .catch(() => void this.#connection.end())
@@ -146,14 +186,21 @@ export class Heartbeat implements Run {
   async #beat(): Promise<void> {
     const sent = performance.now()
     const connection = await this.#connection.open()
-    const { rowCount } = await this.#ask(connection, `UPDATE boxes SET seen_at = ${now} WHERE run_id = $1`, [this.#id])
-    if (rowCount === 0) {
+    const before = this.#clock()
+    const { rows } = await this.#ask(
+      connection,
+      `UPDATE boxes SET seen_at = ${now}, clock_ahead = $2, delay = $3, delayed_at = ${now} - $4::bigint WHERE run_id = $1 RETURNING seen_at`,
+      [this.#id, this.#ahead, ...this.#delayed()],
+    )
+    const seen = (rows as { seen_at: number }[])[0]
+    if (seen) this.#compare(before, seen.seen_at)
+    else {
       this.#lose('other boxes have taken this one for ended')
       this.#id = randomUUID()
       this.#leases.clear()
       await this.#register(connection)
     }
-    await this.#ask(connection, `DELETE FROM boxes WHERE seen_at < ${now} - $1::bigint`, [this.#times.ended])
+    await this.#ask(connection, remove, [this.#times.ended])
     const others = await this.#readOthers(connection)
     const gone = [...this.#others].filter((id) => !others.has(id))
     this.#others = others
@@ -165,11 +212,38 @@ export class Heartbeat implements Run {
   }
 
   async #register(connection: Connection): Promise<void> {
-    const { directory } = this.#deps
-    await this.#ask(connection, `INSERT INTO boxes (run_id, directory, seen_at) VALUES ($1, $2, ${now})`, [
-      this.#id,
-      directory ?? null,
-    ])
+    const { directory, name } = this.#deps
+    const report = this.#report === undefined ? null : JSON.stringify(this.#report)
+    const before = this.#clock()
+    const { rows } = await this.#ask(
+      connection,
+      `INSERT INTO boxes (run_id, directory, name, report, seen_at) VALUES ($1, $2, $3, $4, ${now}) RETURNING seen_at`,
+      [this.#id, directory ?? null, name ?? null, report],
+    )
+    this.#compare(before, (rows as { seen_at: number }[])[0]!.seen_at)
+    await this.#ask(connection, `DELETE FROM lost_boxes WHERE name = $1 OR seen_at < ${now} - $2::bigint`, [name ?? null, known])
+  }
+
+  #clock(): number {
+    return Math.round((this.#deps.clock ?? systemClock).now())
+  }
+
+  /** The server's time is between those before and after it was asked, unless the clocks differ. */
+  #compare(before: number, server: number): void {
+    const after = this.#clock()
+    this.#ahead = before > server ? before - server : after < server ? after - server : 0
+  }
+
+  #noteDelay(length: number): void {
+    const at = performance.now()
+    const { length: longest, at: before } = this.#delay
+    if (length >= delays.least && (length >= longest || at - before > delays.told)) this.#delay = { length, at }
+  }
+
+  /** The delay to be told, and how long ago it was. */
+  #delayed(): [number, number] {
+    const { length, at } = this.#delay
+    return length === 0 ? [0, 0] : [Math.round(length), Math.round(performance.now() - at)]
   }
 
   async #readOthers(connection: Connection): Promise<Set<string>> {
@@ -211,6 +285,17 @@ export class Heartbeat implements Run {
     this.#asked = answer.then(ignore, ignore)
     return answer
   }
+}
+
+interface BoxRow {
+  name: string | null
+  own: number
+  since: number
+  lost: number
+  ahead: number
+  delay: number
+  delayed: number
+  report: string | null
 }
 
 function ignore(): void {}

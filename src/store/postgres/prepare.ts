@@ -4,18 +4,14 @@ import { unfinishedCopyOn } from '../copy/postgres-side.ts'
 import { mustBeCurrent, mustNotBeNewer } from '../files.ts'
 import { Held, locked } from './box-lock.ts'
 import { type Connection, connect, sqlState } from './connections.ts'
+import { creation, requirements, unmetRequirement } from './inspect.ts'
 import { describeTarget, type PostgresTarget } from './target.ts'
 
 /** The version of `baseline.sql`. */
 const baseline = 60
 
-/** The oldest server: earlier ones lack what statements need, or are no longer maintained. */
-const minServer = 14
-
 /** Milliseconds for one migration. */
 const timeout = 3600_000
-
-const creation = `CREATE DATABASE … ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0`
 
 const own = fileURLToPath(new URL('.', import.meta.url))
 
@@ -149,26 +145,9 @@ function reason(error: unknown): string {
 }
 
 async function check(connection: Connection, target: PostgresTarget): Promise<void> {
-  const { rows } =
-    await connection.query(`SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS name,
-    current_setting('server_encoding') AS encoding,
-    'B' < 'a' AND lower('Ä') = 'Ä' AS by_bytes, pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
-    has_schema_privilege(current_schema(), 'CREATE') AS creates, current_schema() AS schema`)
-  const found = rows[0] as Record<'version' | 'by_bytes' | 'standby' | 'creates', number> &
-    Record<'name' | 'encoding' | 'read_only', string> & { schema: string | null }
-  const what = capitalized(describeTarget(target))
-  if (Math.floor(found.version / 10_000) < minServer)
-    throw new Error(`${what} is served by PostgreSQL ${found.name}; Pillarbox needs ${minServer} or newer.`)
-  if (found.encoding !== 'UTF8')
-    throw new Error(`${what} has the encoding ${found.encoding}; Pillarbox needs UTF8. Create another: ${creation}`)
-  if (found.by_bytes !== 1)
-    throw new Error(`${what} does not compare texts byte by byte, as Pillarbox needs (LOCALE 'C'). Create another: ${creation}`)
-  if (found.standby === 1) throw new Error(`${what} is a standby, which is read-only. Set database.url to the primary.`)
-  if (found.read_only === 'on') throw new Error(`${what} is read-only (default_transaction_read_only).`)
-  if (found.schema === null || found.creates !== 1)
-    throw new Error(
-      `${what} does not let its user create tables. GRANT CREATE, USAGE ON SCHEMA public, or make the user its owner.`,
-    )
+  const { rows } = await connection.query(requirements)
+  const problem = unmetRequirement(rows[0])
+  if (problem !== undefined) throw new Error(`${capitalized(describeTarget(target))} ${problem}`)
 }
 
 interface Migration {

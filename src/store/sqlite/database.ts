@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
-import { type Database, parameters, raw, type Recording, sql, type Transaction } from '../database.ts'
+import { type Database, parameters, type Polled, raw, type Recording, sql, type Transaction } from '../database.ts'
 import { Checkpoints } from './checkpoints.ts'
 import type { CommitWatch } from '../metrics.ts'
 import { nested, stopping } from '../faults.ts'
@@ -129,6 +129,10 @@ export class SqliteDatabase implements Database {
     return this.#slowReads.read<Row>({ account, text: query.sql, values: parameters(query), deadline })
   }
 
+  async inspect(): Promise<null> {
+    return null
+  }
+
   async damage(deadline: number): Promise<string | null> {
     if (this.#closing) throw stopping()
     // The integrity check of FTS5 reads the segments that its connection has cached, without asking whether another connection has merged
@@ -156,8 +160,11 @@ export class SqliteDatabase implements Database {
 
   async placeEvents(): Promise<void> {}
 
-  poll(after: number, limit: number): Promise<{ seq: number; id: string }[]> {
-    return this.all(sql`SELECT seq, id FROM events WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`)
+  async poll(after: number, limit: number): Promise<Polled> {
+    return {
+      events: await this.all(sql`SELECT seq, id FROM events WHERE seq > ${after} ORDER BY seq LIMIT ${limit}`),
+      unplaced: false,
+    }
   }
 
   /** Never: the disk answers. */

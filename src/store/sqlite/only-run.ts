@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Caches, type Run, type Sql, sql } from '../database.ts'
+import { type Caches, type KnownBox, type Run, type Sql, sql } from '../database.ts'
 
 /** The run of the only box on a database: its data directory is locked, so that every other run has ended. */
 export class OnlyRun implements Run {
@@ -17,9 +17,12 @@ export class OnlyRun implements Run {
 
   async release(): Promise<void> {}
 
-  async others(): Promise<number[]> {
+  async boxes(): Promise<KnownBox[]> {
     return []
   }
+
+  /** There is nobody to tell. */
+  describe(): void {}
 
   /** Never: nobody else looks. */
   onLost(): void {}

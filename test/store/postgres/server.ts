@@ -7,16 +7,16 @@ import { absent } from '../../support/peer.ts'
 import { postgresPrograms, type PostgresServer, startPostgres } from '../../support/postgres-server.ts'
 
 /** A server for the tests of a file, which close it; undefined where PostgreSQL is not installed. */
-export async function server(options?: Record<string, string>): Promise<PostgresServer | undefined> {
+export async function server(options?: Record<string, string | undefined>): Promise<PostgresServer | undefined> {
   if (postgresPrograms() === undefined) return absent('PostgreSQL', 'PostgreSQL is not installed (apt-get install postgresql)')
   return startPostgres(options)
 }
 
 /** The server of all tests of a file, which are left out where PostgreSQL is not installed; there is none before the first of them. */
-export function serverOfFile(): () => PostgresServer {
+export function serverOfFile(options?: Record<string, string | undefined>): () => PostgresServer {
   let started: PostgresServer | undefined
   beforeAll(async () => {
-    started = await server()
+    started = await server(options)
   })
   afterAll(async () => {
     await started?.close()

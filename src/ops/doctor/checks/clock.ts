@@ -5,15 +5,14 @@ import type { Line } from '../model.ts'
 
 type Run = NonNullable<DoctorTest['run']>
 
-/** The clock error in milliseconds at which codes, signatures and certificates fail. */
-const harmful = 30_000
-const noticeable = 5000
+/** The clock error in milliseconds that is told, and at which codes, signatures and certificates fail. */
+export const clockLimits = { noticeable: 5000, harmful: 30_000 }
 
 /** Checks the clock of the box. */
 export function clock({ now, newest, elsewhere, settings, testing }: OuterContext): Check {
   return newCheck('clock', 'usual', async () => {
     const last = await newest?.()
-    if (last !== undefined && last - now() > harmful) {
+    if (last !== undefined && last - now() > clockLimits.harmful) {
       const message = `It was set back: the box has stored events ${spell(last - now())} in the future.`
       return [about('clock', 'now').fail(message, mend)]
     }
@@ -21,7 +20,7 @@ export function clock({ now, newest, elsewhere, settings, testing }: OuterContex
   })
 }
 
-const mend = 'apt-get install -y chrony\nWhere systemd-timesyncd is installed: timedatectl set-ntp true'
+export const mend = 'apt-get install -y chrony\nWhere systemd-timesyncd is installed: timedatectl set-ntp true'
 
 async function compared(elsewhere: () => Promise<number>, now: () => number, source: string): Promise<Line> {
   const line = about('clock', 'now')
@@ -29,8 +28,8 @@ async function compared(elsewhere: () => Promise<number>, now: () => number, sou
     const there = await elsewhere()
     const off = now() - there
     const much = `It is ${(Math.abs(off) / 1000).toFixed(1)} s ${off > 0 ? 'ahead of' : 'behind'} ${source}`
-    if (Math.abs(off) > harmful) return line.fail(`${much}: one-time codes and signatures fail.`, mend)
-    if (Math.abs(off) > noticeable) return line.warn(`${much}.`, mend)
+    if (Math.abs(off) > clockLimits.harmful) return line.fail(`${much}: one-time codes and signatures fail.`, mend)
+    if (Math.abs(off) > clockLimits.noticeable) return line.warn(`${much}.`, mend)
     return line.pass(`It agrees with ${source}.`)
   } catch (error) {
     return line.warn(

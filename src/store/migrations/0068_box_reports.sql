@@ -1,0 +1,12 @@
+-- What each box on the database tells of itself to the others: where it runs, its version and settings, how far its clock is ahead of that of the server,
+-- and its latest delay of a heartbeat; in milliseconds.
+ALTER TABLE boxes ADD COLUMN name TEXT;
+ALTER TABLE boxes ADD COLUMN report TEXT;
+ALTER TABLE boxes ADD COLUMN clock_ahead INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE boxes ADD COLUMN delay INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE boxes ADD COLUMN delayed_at INTEGER NOT NULL DEFAULT 0;
+-- The boxes that the others have taken for ended, until they run again.
+CREATE TABLE lost_boxes (
+  name TEXT PRIMARY KEY,
+  seen_at INTEGER NOT NULL
+);

@@ -1,0 +1,47 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { expect, test } from 'vitest'
+import type { Appliance } from '../../support/appliance.ts'
+import { WebhookSink } from '../../support/webhook-sink.ts'
+import { severalBoxes } from './boxes.ts'
+import { serverOfFile } from './server.ts'
+
+const postgres = serverOfFile()
+
+test('a webhook that is deleted at one box gets nothing more from another, once the call is answered', async () => {
+  const boxes = await severalBoxes(postgres(), 2, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
+  const name = boxes[0].env['PILLARBOX_DATABASE__URL']!.split('/').at(-1)!
+  const sink = await WebhookSink.start()
+  const open: ServerResponse[] = []
+  sink.behaviour = (response) => void open.push(response)
+  const { body: webhook } = await boxes[0].call('POST', '/v1/webhooks', { url: sink.url, events: ['identity.created'] })
+  const { body: other } = await boxes[0].call('POST', '/v1/webhooks', { url: `${sink.url}/other`, events: ['identity.created'] })
+  expect((await boxes[0].call('POST', '/v1/identities', { name: 'Ada' })).status).toBe(201)
+  await sink.until(2)
+  const [holder] = await postgres().run(
+    name,
+    `SELECT boxes.name FROM boxes INNER JOIN deliveries_queue ON deliveries_queue.run_id = boxes.run_id AND lane = '${webhook.id}'`,
+  )
+  const elsewhere = boxes.find((box: Appliance) => !String(holder!['name']).includes(box.env['PILLARBOX_DATA_DIR']!))!
+  const cut = Promise.all(open.filter(({ req }) => req.url === '/').map((response) => once(response, 'close')))
+  expect((await elsewhere.call('DELETE', `/v1/webhooks/${webhook.id}`)).status).toBe(200)
+  expect(
+    await postgres().run(
+      name,
+      `SELECT outcome, count(*)::int AS n FROM delivery_attempts INNER JOIN deliveries_queue ON deliveries_queue.seq = delivery_seq
+        WHERE lane = '${webhook.id}' GROUP BY outcome`,
+    ),
+  ).toEqual([{ outcome: 'interrupted', n: 1 }])
+  await cut
+  // those of others go on, and nothing more comes to the deleted one
+  expect(
+    await postgres().run(
+      name,
+      `SELECT count(*)::int AS n FROM deliveries_queue WHERE lane = '${other.id}' AND state = 'running'`,
+    ),
+  ).toEqual([{ n: 1 }])
+  for (const response of open) response.end('thanks')
+  await boxes[0].call('POST', '/v1/identities', { name: 'Ben' })
+  await sink.until(2, ({ path }) => path === '/other')
+  expect(sink.received.filter(({ path }) => path === '/')).toHaveLength(1)
+})
