@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { accountResumed, accountStopped, keyCreated, keyRevoked, keyRotated } from './accounts/model.ts'
+import type { PasswordCost } from './accounts/sign-in/password-hash.ts'
 import { AccountsModule } from './accounts/module.ts'
 import { Plan } from './accounts/plan.ts'
 import { idOfKey } from './accounts/secret.ts'
@@ -77,6 +78,7 @@ import { webhooksModule } from './webhooks/module.ts'
 export interface Testing extends TransportTest, DirectoryTest {
   doctor?: DoctorTest
   examiner?: ExaminerOptions
+  passwordCost?: PasswordCost | undefined
   rsaPair?: RsaPair
   schedule?: ScheduleTest
 }
@@ -119,7 +121,8 @@ export function assemble(basis: Deps): {
   const keeping = new RetentionModule({ ...common, log: logOf('retention') })
   const { trash, quota } = keeping
   const queue = new Queue({ ...common, log: logOf('delivery'), kept: keeping.deliveries })
-  const people = new AccountsModule({ ...common, codeAt, queue, log: logOf('account') })
+  const passwordCost = basis.testing?.passwordCost
+  const people = new AccountsModule({ ...common, codeAt, queue, passwordCost, log: logOf('account') })
   const { keys, holders } = people
   const ours = new DomainsModule({ ...common, log: logOf('domains') })
   const { domains } = ours

@@ -13,7 +13,7 @@ import { Keys } from './keys.ts'
 import { KnownNetworks } from './sign-in/known-networks.ts'
 import { Logins, sealedFactors } from './sign-in/logins.ts'
 import { operatorRoutes } from './operator-routes.ts'
-import { PasswordHashes } from './sign-in/password-hash.ts'
+import { type PasswordCost, PasswordHashes } from './sign-in/password-hash.ts'
 import { Invitations } from './invitations.ts'
 import { LoginChanges } from './sign-in/login-changes.ts'
 import { People } from './people.ts'
@@ -32,6 +32,8 @@ interface Deps extends ModuleBasis {
   codeAt: CodeAt
   plan: Plan
   queue: Pick<Queue, 'wake'>
+  /** The cost of one guess; for tests. */
+  passwordCost?: PasswordCost | undefined
 }
 
 /** Accounts: their API keys, and their logins. */
@@ -63,7 +65,7 @@ export class AccountsModule implements Module {
     this.holders = new Holders(this.keys, this.sessions)
     const rows = {
       logins: new Logins(database),
-      hashes: new PasswordHashes(),
+      hashes: new PasswordHashes({ cost: deps.passwordCost }),
       factor: new SecondFactor(seal, codeAt),
       sessions: this.sessions,
     }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
+import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
-import { HttpMethodEnum, koaBody } from 'koa-body'
+import type { koaBody } from 'koa-body'
 import { ByteBuffer, Chunks, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import { JsonScan } from '../core/json.ts'
@@ -37,6 +38,8 @@ const maxChunks = 2048
 
 /** Bytes from which a body is long. */
 const long = 256 * 1024
+
+const require = createRequire(import.meta.url)
 
 const readers = new Map<string, Reader>()
 
@@ -201,7 +204,10 @@ function readerFor(limit: number, raw: boolean): Reader {
   const name = `${limit} ${raw}`
   const known = readers.get(name)
   if (known) return known
-  const reader = koaBody({
+  // loaded with the first body
+  const library = require('koa-body') as typeof import('koa-body')
+  const { GET, HEAD, POST, PATCH, DELETE } = library.HttpMethodEnum
+  const reader = library.koaBody({
     json: false,
     urlencoded: false,
     multipart: false,
@@ -209,7 +215,7 @@ function readerFor(limit: number, raw: boolean): Reader {
     textTypes: raw ? ['*/*'] : ['application/json'],
     textLimit: limit,
     encoding: '',
-    parsedMethods: [HttpMethodEnum.GET, HttpMethodEnum.HEAD, HttpMethodEnum.POST, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE],
+    parsedMethods: [GET, HEAD, POST, PATCH, DELETE],
     onError: (error) => {
       throw asFault(error, limit)
     },

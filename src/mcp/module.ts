@@ -16,7 +16,7 @@ import { metadataPath, metadataRoutes, oauthEndpoints } from './oauth/endpoints.
 import { Grants } from './oauth/grants.ts'
 import { usual } from './oauth/model.ts'
 import { sealedCodes, SharedCodes } from './oauth/shared-codes.ts'
-import { ToolServer } from './server.ts'
+import type { ToolServer } from './server.ts'
 import { accountTools } from './tools/account.ts'
 import { attachmentTool } from './tools/attachment.ts'
 import { identityTools } from './tools/identity.ts'
@@ -38,7 +38,10 @@ const path = '/mcp'
 export function mcpModule(deps: Deps): Module {
   const [whoami, ...secrets] = identityTools
   const tools = [whoami!, ...readingTools, attachmentTool, ...sendingTools, ...secrets, ...accountTools]
-  const server = new ToolServer({ ...deps, calls: new ToolCalls({ ...deps, tools }) })
+  const calls = new ToolCalls({ ...deps, tools })
+  // loaded with the first request
+  let loading: Promise<ToolServer> | undefined
+  const load = async (): Promise<ToolServer> => new (await import('./server.ts')).ToolServer({ ...deps, calls })
   const issuer = (): string => trimEnd(deps.publicUrl(), '/')
   const outside = new Outside(outsideSettings(deps.config), deps.outsideDial)
   const clients = new Clients({ ...deps, outside, key: deps.seal.key('oauth clients') })
@@ -56,7 +59,7 @@ export function mcpModule(deps: Deps): Module {
     ownPages: true,
     tokens: (token) => grants.authenticate(token),
     challenge: () => `Bearer realm="pillarbox", resource_metadata="${issuer()}${metadataPath}", scope="${usual.join(' ')}"`,
-    answer: (exchange) => server.answer(exchange),
+    answer: async (exchange) => (await (loading ??= load())).answer(exchange),
   }
   const none = (method: 'GET' | 'DELETE'): ProtocolEndpoint => ({
     method,
@@ -78,7 +81,7 @@ export function mcpModule(deps: Deps): Module {
     endpoints: [post, none('GET'), none('DELETE'), ...oauthEndpoints(parts)],
     reload: (config) => outside.reload(outsideSettings(config)),
     stop: async () => {
-      await server.close()
+      await (await loading)?.close()
       await outside.close()
     },
   }

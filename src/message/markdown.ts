@@ -214,7 +214,15 @@ interface Metadata {
   nesting: number
 }
 
-const convert = compile(options) as (html: string, metadata: Metadata) => string
+type Convert = (html: string, metadata: Metadata) => string
+
+let compiled: Convert | undefined
+
+function convert(html: string, metadata: Metadata): string {
+  // not when this file is loaded: it takes longer than to load it, and most processes convert nothing
+  compiled ??= compile(options) as Convert
+  return compiled(html, metadata)
+}
 
 function urlOf(element: DomNode): string | undefined {
   const href = (element.attribs['href'] ?? '').replace(/[\t\r\n]/g, '').trim()

@@ -1,10 +1,11 @@
 import type { LookupAddress } from 'node:dns'
 import { readFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { createRequire } from 'node:module'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { callbackify } from 'node:util'
-import { Agent, buildConnector, request } from 'undici'
+import type { Agent, buildConnector } from 'undici'
 import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import type { WorkLimits } from './work-limiter.ts'
@@ -46,6 +47,11 @@ export interface CallLimits {
 export type OutsideDial = buildConnector.connector
 
 type DialOptions = Parameters<OutsideDial>[0]
+
+const require = createRequire(import.meta.url)
+
+// loaded with the first request: it is a fifth of what a command on a stopped box would load
+const undici = (): typeof import('undici') => require('undici') as typeof import('undici')
 
 /** A failed request, with the reason as a sentence. */
 export class Unreachable extends Error {
@@ -91,7 +97,8 @@ export class Outside {
   readonly #dial: OutsideDial | undefined
   #settings: OutsideSettings
   #allowed: Networks
-  #agent: Agent
+  /** Created with the first request. */
+  #agent: Agent | undefined
   /** Authorities besides the default ones, in PEM. */
   #authorities: string | undefined
 
@@ -101,7 +108,6 @@ export class Outside {
     this.#settings = settings
     this.#allowed = new Networks(settings.allow_networks)
     this.#authorities = settings.ca_file === undefined ? undefined : readFileSync(settings.ca_file, 'utf8')
-    this.#agent = this.#createAgent()
   }
 
   /** Existing connections are not reused, as the new settings might refuse them. */
@@ -110,12 +116,12 @@ export class Outside {
     this.#authorities = settings.ca_file === undefined ? undefined : readFileSync(settings.ca_file, 'utf8')
     this.#settings = settings
     this.#allowed = new Networks(settings.allow_networks)
-    this.#agent = this.#createAgent()
-    void former.close()
+    this.#agent = undefined
+    void former?.close()
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy()
+    await this.#agent?.destroy()
   }
 
   /** Throws Unreachable for a URL that would be refused. A name without an address may get one later; `strict` refuses it too. */
@@ -175,7 +181,7 @@ export class Outside {
     try {
       const path = url.pathname + url.search
       if (signal.aborted) cut()
-      else this.#agent.dispatch({ origin: url.origin, path, ...httpRequest }, exchange)
+      else (this.#agent ??= this.#createAgent()).dispatch({ origin: url.origin, path, ...httpRequest }, exchange)
       return await exchange.answer
     } catch (error) {
       throw error instanceof Unreachable || error instanceof Fault ? error : new Unreachable(reason(error), error)
@@ -213,7 +219,7 @@ export class Outside {
     const open = callbackify((options: DialOptions) => this.#connect(options))
     const connect: OutsideDial = (options, callback) =>
       open(options, (error: Error | null, socket) => (error ? callback(error, null) : callback(null, socket)))
-    return new Agent({
+    return new (undici().Agent)({
       connect,
       allowH2: false,
       headersTimeout: 0,
@@ -234,7 +240,7 @@ export class Outside {
   }
 
   async #open(url: Target, options: DialOptions, lookup: LookupFunction): Promise<Socket> {
-    const dial = buildConnector({ lookup, timeout: connectTimeout, allowH2: false })
+    const dial = undici().buildConnector({ lookup, timeout: connectTimeout, allowH2: false })
     const isHttps = options.protocol === 'https:'
     const port = options.port === '' && isHttps ? '443' : options.port
     const plain = this.#checkSocket(url, await opened(dial, { hostname: options.hostname, protocol: 'http:', port }))
@@ -322,9 +328,11 @@ export async function fetchConfigured(url: URL, input: ConfiguredRequest): Promi
   const { limit, alone = false, body, ...asked } = input
   // pieces of an iterable are sent one after another
   const sent = body === null || body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false })
-  const answer = await request(url, { ...asked, body: sent, reset: alone }).catch((error: unknown) => {
-    throw notSent.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
-  })
+  const answer = await undici()
+    .request(url, { ...asked, body: sent, reset: alone })
+    .catch((error: unknown) => {
+      throw notSent.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
+    })
   return { status: answer.statusCode, headers: answer.headers, body: await readBody(answer.body, limit) }
 }
 

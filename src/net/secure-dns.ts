@@ -1,7 +1,13 @@
 import { createSocket } from 'node:dgram'
+import { createRequire } from 'node:module'
 import { connect, isIPv6 } from 'node:net'
-import { Packet } from 'dns2'
+import type { Packet } from 'dns2'
 import type { DnsTally } from './dns-tally.ts'
+
+const require = createRequire(import.meta.url)
+
+// loaded with the first query
+const packets = (): typeof Packet => (require('dns2') as typeof import('dns2')).Packet
 
 /** Record type numbers. */
 export const recordTypes = { A: 1, MX: 15, AAAA: 28, TLSA: 52 } as const
@@ -58,7 +64,7 @@ export class SecureDns {
     const short = await overUdp(server, query, signal)
     // TC: the answer does not fit
     const answer = short.header.tc ? await overTcp(server, query, signal) : short
-    const { NOERROR, NXDOMAIN } = Packet.RCODE
+    const { NOERROR, NXDOMAIN } = packets().RCODE
     const { rcode } = answer.header
     if (rcode !== NOERROR && rcode !== NXDOMAIN) throw new Error(`the name server reported an error (${rcode})`)
     if (answer.errors[0]) throw answer.errors[0]
@@ -79,18 +85,18 @@ function endpointOf(server: string): Endpoint {
 
 function queryOf(name: string, type: number): Packet {
   if (name.replace(/\.$/, '').split('.').includes('')) throw new Error(`${name.slice(0, 100)} is not a name`)
-  const query = new Packet()
+  const query = new (packets())()
   // RD: recursion desired; AD: report whether the answer is validated (RFC 6840 5.7)
-  Object.assign(query.header, { id: Packet.uuid(), rd: 1, ad: 1 })
-  query.questions.push(new Packet.Question(name.replace(/\.$/, ''), type, Packet.CLASS.IN))
-  query.additionals.push(Packet.Resource.EDNS([], { udpPayloadSize: 1232 }))
+  Object.assign(query.header, { id: packets().uuid(), rd: 1, ad: 1 })
+  query.questions.push(new (packets().Question)(name.replace(/\.$/, ''), type, packets().CLASS.IN))
+  query.additionals.push(packets().Resource.EDNS([], { udpPayloadSize: 1232 }))
   return query
 }
 
 /** The answer to a query, which has its id and its question; undefined for anything else. */
 function answerTo(query: Packet, bytes: Buffer): Packet | undefined {
   if (bytes.length > longest || bytes.length < 2 || bytes.readUInt16BE(0) !== query.header.id) return undefined
-  const answer = Packet.parse(bytes)
+  const answer = packets().parse(bytes)
   const [asked, answered] = [query.questions[0]!, answer.questions[0]]
   const isSame = answered?.name.toLowerCase() === asked.name.toLowerCase() && answered.type === asked.type
   return isSame && answered.class === asked.class && answer.header.qr === 1 ? answer : undefined
@@ -126,7 +132,7 @@ async function overTcp({ host, port }: Endpoint, query: Packet, signal: AbortSig
   length.writeUInt16BE(bytes.length)
   socket.write(Buffer.concat([length, bytes]))
   try {
-    const answer = answerTo(query, await Packet.readStream(socket))
+    const answer = answerTo(query, await packets().readStream(socket))
     if (!answer) throw new Error('the name server sent a mismatched answer')
     return answer
   } finally {

@@ -1,6 +1,9 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { calculateJwkThumbprint, CompactSign, compactVerify, importJWK } from 'jose'
+import type * as Jose from 'jose'
 import type { PublishedKey } from './model.ts'
+
+// loaded with the first key
+const jose = (): Promise<typeof Jose> => import('jose')
 
 /** A new key pair; the private half as PKCS #8, the public one as `x` of its JWK. */
 export interface FreshKey {
@@ -17,8 +20,8 @@ export async function freshKey(): Promise<FreshKey> {
 }
 
 /** The RFC 7638 thumbprint of an Ed25519 key, from the `x` of its JWK. */
-function thumbprint(x: string): Promise<string> {
-  return calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
+async function thumbprint(x: string): Promise<string> {
+  return (await jose()).calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x })
 }
 
 /** Parses PKCS #8. */
@@ -36,12 +39,14 @@ export function asPublished(kid: string, x: string): PublishedKey {
 }
 
 /** A compact JWS (RFC 7515) by EdDSA. */
-export function sign(payload: string, header: { kid: string; typ: string; cty?: string }, key: KeyObject): Promise<string> {
+export async function sign(payload: string, header: { kid: string; typ: string; cty?: string }, key: KeyObject): Promise<string> {
+  const { CompactSign } = await jose()
   return new CompactSign(Buffer.from(payload)).setProtectedHeader({ alg: 'EdDSA', ...header }).sign(key)
 }
 
 /** True if the signature of a compact JWS is by the Ed25519 key with this `x`; anything malformed is false. */
 export async function isSignedBy(token: string, x: string): Promise<boolean> {
+  const { compactVerify, importJWK } = await jose()
   try {
     const key = await importJWK({ kty: 'OKP', crv: 'Ed25519', x }, 'EdDSA')
     await compactVerify(token, key, { algorithms: ['EdDSA'] })

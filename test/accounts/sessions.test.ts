@@ -159,7 +159,7 @@ test('who comes a hundred times more pushes out the oldest session', async () =>
 })
 
 test('neither the cookie nor the password is on disk or in the log', async () => {
-  const box = await appliance()
+  const box = await appliance({}, undefined, { passwordCost: undefined })
   await withPassword(box)
   const page = await signIn(box)
   await attempt(box, { email: 'hunter2-typed-as-address', password: 'wrong-and-secret' })

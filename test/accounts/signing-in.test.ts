@@ -186,7 +186,7 @@ test('pauses double, and none is longer than a quarter of an hour', () => {
 })
 
 test('a hash that takes less work than ours still opens, and is made anew at sign-in', async () => {
-  const box = await appliance()
+  const box = await appliance({}, undefined, { passwordCost: undefined })
   await withPassword(box)
   const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
   const kept = (): string => (database.prepare('SELECT password FROM logins').get() as { password: string }).password
@@ -217,7 +217,7 @@ test('what is kept is argon2id as others write it, and what is not is refused', 
 })
 
 test('only so many wait for their password to be looked at; the others are told to come again', async () => {
-  const hashes = new PasswordHashes(3)
+  const hashes = new PasswordHashes({ longestQueue: 3 })
   const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => hashes.fits('x', undefined)))
   expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
   const refused = outcomes.filter((one) => one.status === 'rejected')

@@ -28,3 +28,32 @@ function base64Of(octets: Buffer): string[] {
   })
   return texts.flatMap((text) => [text, text.replaceAll('+', '-').replaceAll('/', '_')])
 }
+
+/** Looks for many texts at once: byte by byte for how any of them begins, which takes a hundredth of the time of a search for each. */
+export class Search<Name> {
+  /** By their first four bytes. */
+  readonly #wanted = new Map<number, { name: Name; text: Buffer }[]>()
+  /** 1 for the first two bytes of any. */
+  readonly #starts = new Uint8Array(65_536)
+
+  /** Throws for a text of less than four bytes. */
+  add(name: Name, text: Buffer): void {
+    const start = text.readUInt32BE(0)
+    this.#starts[start >>> 16] = 1
+    const known = this.#wanted.get(start)
+    if (known) known.push({ name, text })
+    else this.#wanted.set(start, [{ name, text }])
+  }
+
+  /** The names of what is there, and as which text. */
+  in(bytes: Buffer): { name: Name; text: Buffer }[] {
+    const found = new Set<{ name: Name; text: Buffer }>()
+    for (let at = 0; at + 4 <= bytes.length; at += 1) {
+      if (this.#starts[(bytes[at]! << 8) | bytes[at + 1]!] === 0) continue
+      for (const one of this.#wanted.get(bytes.readUInt32BE(at)) ?? []) {
+        if (one.text.equals(bytes.subarray(at, at + one.text.length))) found.add(one)
+      }
+    }
+    return [...found]
+  }
+}

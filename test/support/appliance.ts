@@ -59,6 +59,9 @@ const postgres = process.env['TEST_POSTGRES']
 /** True where boxes on PostgreSQL are opened as if others used the same database: events get their positions after their transactions. */
 const shared = process.env['TEST_SHARED'] === '1'
 
+/** The usual cost takes longer than most tests. */
+const cheapPassword = { memory: 64, passes: 1, parallelism: 1 }
+
 export const bootstrapKey = 'test-key-with-every-scope-1234567890'
 
 /** Starts a box on loopback with an empty zone of DNS. Stopped and removed when the test ends. */
@@ -101,6 +104,7 @@ export async function openAppliance(
     checkpointDelay: 5000,
     examiner: { thread: warmThread },
     rsaPair: rsaPairs(),
+    passwordCost: cheapPassword,
     twice,
     postgres: { shared },
     ...testing,

@@ -23,8 +23,8 @@ export interface PostgresServer {
   start(): Promise<void>
   /** Kills its first process, or all of them at once, as a machine that ends. */
   kill(which: 'first' | 'all'): Promise<void>
-  /** Makes a standby, which replays what this server stores; a commit waits for it once `synchronize` was called. */
-  standby(): Promise<PostgresServer>
+  /** Makes a standby of this name, which replays what this server stores; a commit waits for it once `synchronize` was called. */
+  standby(name?: string): Promise<PostgresServer>
   /** Lets each commit wait for the standby; resolves when it follows. */
   synchronize(): Promise<void>
   /** Makes a standby the server that is written to. */
@@ -45,7 +45,7 @@ process.once('exit', () => {
 })
 
 /** What runs a program as a user that PostgreSQL accepts: it refuses root. */
-export const asUser = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
+const asUser = process.getuid?.() === 0 ? ['--reuid=postgres', '--regid=postgres', '--clear-groups'] : []
 
 /** Options that are undefined are left to the server, so that statements can set them. */
 export async function startPostgres(
@@ -130,8 +130,8 @@ async function startIn([maker = '', ...flagsOfMaker]: string[], options: Record<
     if (which === 'all') await runProgram('kill', ['-KILL', ...others])
     await ended
   }
-  const standby = (): Promise<PostgresServer> => {
-    const source = ['-R', '-c', 'fast', '--no-sync', '-d', `host=127.0.0.1 port=${port} user=postgres`]
+  const standby = (name = 'standby'): Promise<PostgresServer> => {
+    const source = ['-R', '-c', 'fast', '--no-sync', '-d', `host=127.0.0.1 port=${port} user=postgres application_name=${name}`]
     return startIn(['pg_basebackup', ...source], options)
   }
   const until = async (query: string): Promise<void> => {

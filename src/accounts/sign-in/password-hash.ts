@@ -4,7 +4,7 @@ import { Fault } from '../../core/fault.ts'
 import { sameBytes } from '../../core/seal/seal.ts'
 
 /** The cost of one guess: 19 MiB twice over (OWASP, argon2id). */
-const cost = { memory: 19_456, passes: 2, parallelism: 1 }
+const usualCost = { memory: 19_456, passes: 2, parallelism: 1 }
 
 const length = 32
 
@@ -14,10 +14,10 @@ const maxConcurrent = 2
 /** The highest cost accepted from a stored hash, so that a hand-written one cannot exhaust memory. */
 const ceiling = { memory: 1_048_576, passes: 64, parallelism: 16 }
 
-type Cost = typeof cost
+export type PasswordCost = typeof usualCost
 
 interface Kept {
-  cost: Cost
+  cost: PasswordCost
   nonce: Buffer
   tag: Buffer
 }
@@ -27,19 +27,22 @@ const compute = promisify(argon2)
 /** Passwords as argon2id hashes in PHC strings (RFC 9106), computed in the thread pool, few at a time. */
 export class PasswordHashes {
   readonly #longestQueue: number
+  readonly #cost: PasswordCost
   readonly #queue: (() => void)[] = []
   #busy = 0
   /** The hash compared for unknown logins, so that the time is the same. */
-  readonly #dummyHash = write({ cost, nonce: randomBytes(16), tag: randomBytes(length) })
+  readonly #dummyHash: string
 
-  constructor(longestQueue = 32) {
+  constructor({ longestQueue = 32, cost = usualCost }: { longestQueue?: number; cost?: PasswordCost | undefined } = {}) {
     this.#longestQueue = longestQueue
+    this.#cost = cost
+    this.#dummyHash = write({ cost, nonce: randomBytes(16), tag: randomBytes(length) })
   }
 
   /** Throws Fault rate_limited, code `busy`, when too many are waiting; so does `fits`. */
   async hash(password: string): Promise<string> {
     const nonce = randomBytes(16)
-    return write({ cost, nonce, tag: await this.#tag(password, nonce, cost) })
+    return write({ cost: this.#cost, nonce, tag: await this.#tag(password, nonce, this.#cost) })
   }
 
   /** True if the password matches this hash; without a hash it is false after the same time. */
@@ -52,10 +55,10 @@ export class PasswordHashes {
   /** True if a hash was made with another cost than the current one. */
   isOutdated(kept: string): boolean {
     const { memory, passes, parallelism } = read(kept).cost
-    return memory !== cost.memory || passes !== cost.passes || parallelism !== cost.parallelism
+    return memory !== this.#cost.memory || passes !== this.#cost.passes || parallelism !== this.#cost.parallelism
   }
 
-  async #tag(password: string, nonce: Buffer, { memory, passes, parallelism }: Cost): Promise<Buffer> {
+  async #tag(password: string, nonce: Buffer, { memory, passes, parallelism }: PasswordCost): Promise<Buffer> {
     await this.#turn()
     try {
       // keyboards may enter the same characters as different code points

@@ -1,10 +1,16 @@
+import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
-import MailComposer from 'nodemailer/lib/mail-composer'
+import type MailComposer from 'nodemailer/lib/mail-composer'
 import { release } from '../../core/memory.ts'
 import { Turns } from '../../core/work/paced-work.ts'
 import type { Address } from '../../mail/model.ts'
 import { freshMessageId, hasLongLine, headerDate, withLineEnds } from './prepare-raw.ts'
 import { type Addressee, domainOf, type Field } from './recipients.ts'
+
+const require = createRequire(import.meta.url)
+
+// loaded with the first message
+const mailComposer = (): typeof MailComposer => require('nodemailer/lib/mail-composer') as typeof MailComposer
 
 /** An attachment with its content. */
 export interface OutgoingAttachment {
@@ -62,7 +68,7 @@ export interface Composed {
 export async function compose(draft: Draft, { name, at }: Origin): Promise<Composed> {
   const of = (field: Field): Address[] => draft.addressees.filter((one) => one.field === field).map(({ address }) => address)
   const head = `Date: ${headerDate(at)}\r\n`
-  const built = await new MailComposer({
+  const built = await new (mailComposer())({
     from: { name, address: draft.from },
     to: copies(of('to')),
     cc: copies(of('cc')),

@@ -10,7 +10,7 @@ import { createLog } from '../../../src/core/log.ts'
 import { PostgresDatabase, type PostgresOptions } from '../../../src/store/postgres/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
-import { startStandby } from '../../support/postgres-standby.ts'
+import type { PostgresServer } from '../../support/postgres-server.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
 
 // what remedies change is not on the command line of the server
@@ -39,6 +39,12 @@ function apply(fix: string | null): void {
   for (const command of commands) execFileSync('sh', ['-c', command], { env })
 }
 
+async function standby(name: string): Promise<PostgresServer> {
+  const server = await postgres().standby(name)
+  onTestFinished(() => server.close())
+  return server
+}
+
 const set = async (...statements: string[]): Promise<void> => {
   await postgres().run('postgres', ...statements, 'SELECT pg_reload_conf()')
 }
@@ -53,7 +59,7 @@ test(
       status: 'warn',
       message: expect.stringMatching(/^None is synchronous .* lost with the server's disk/),
     })
-    const stop = await startStandby(postgres(), 'second')
+    const second = await standby('second')
     await expect.poll(async () => (await look('standby'))?.message).toMatch(/^second is asynchronous/)
     const asynchronous = await look('standby')
     expect(asynchronous!.status).toBe('warn')
@@ -67,14 +73,14 @@ test(
       .toMatchObject({ status: 'warn', message: expect.stringMatching(/synchronous_commit = local/) })
     apply((await local('standby'))!.fix)
     await expect.poll(async () => (await local('standby'))?.status).toBe('pass')
-    await stop()
+    await second.close()
     await expect
       .poll(() => local('standby'))
       .toMatchObject({
         status: 'fail',
         message: expect.stringMatching(/^None that synchronous_standby_names names .* waits for one/),
       })
-    await startStandby(postgres(), 'third')
+    await standby('third')
     await expect.poll(() => local('standby')).toMatchObject({ status: 'pass', message: 'Synchronous: third.' })
   },
 )
@@ -82,7 +88,7 @@ test(
 test('a user who may not see the standbys is told what each COMMIT waits for', { timeout: 120_000 }, async () => {
   await postgres().run('postgres', 'CREATE ROLE plain LOGIN')
   await postgres().run(target.database, 'GRANT ALL ON ALL TABLES IN SCHEMA public TO plain; GRANT ALL ON SCHEMA public TO plain')
-  await startStandby(postgres(), 'second')
+  await standby('second')
   await set("ALTER SYSTEM SET synchronous_standby_names = '*'")
   onTestFinished(() => set('ALTER SYSTEM RESET synchronous_standby_names'))
   const look = await lookAt({ ...target, user: 'plain' })
