@@ -137,7 +137,7 @@ export class Idempotency {
         ? undefined
         : tx.get<Row>(sql`SELECT *, ${interrupted} AS interrupted FROM idempotency_keys WHERE ${place}`)
     }
-    const row = await this.#settled(its, this.#database.transaction(work))
+    const row = await this.#settled(its, this.#database.transaction(work), isUnsure)
     const context = contextOf({ holder, path: claim.path, idempotency_key: claim.key })
     return row ? this.#replay(row, fingerprint, context) : this.#attempt(claim, its, context)
   }
@@ -268,12 +268,15 @@ export class Idempotency {
     }
   }
 
-  /** Rejects as the transaction does that begins or ends a call, which is then interrupted, since nothing here goes on with it. */
-  async #settled<T>(call: Sql, transaction: Promise<T>): Promise<T> {
+  /**
+   * Rejects as the transaction does that begins or ends a call, which is then interrupted, since nothing here goes on with it; only after an error that
+   * `leaves` something.
+   */
+  async #settled<T>(call: Sql, transaction: Promise<T>, leaves: (error: unknown) => boolean = () => true): Promise<T> {
     try {
       return await transaction
     } catch (error) {
-      if (this.#left.push(call) === 1) void this.#leave()
+      if (leaves(error) && this.#left.push(call) === 1) void this.#leave()
       throw error
     }
   }

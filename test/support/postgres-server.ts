@@ -57,7 +57,10 @@ export async function startPostgres(
 }
 
 /** Starts a server on the data that a program of PostgreSQL makes. */
-async function startIn([maker = '', ...flagsOfMaker]: string[], options: Record<string, string | undefined>): Promise<PostgresServer> {
+async function startIn(
+  [maker = '', ...flagsOfMaker]: string[],
+  options: Record<string, string | undefined>,
+): Promise<PostgresServer> {
   const programs = postgresPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed (apt-get install postgresql).')
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-postgres-'))
