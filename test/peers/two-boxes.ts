@@ -71,6 +71,8 @@ export class TwoBoxes {
     const both = new TwoBoxes({ namespaces, cluster, dns, sink, hooks }, { own, pair })
     both.#processes.push(...cluster.processes, await startHaproxy(namespaces))
     await both.serve('one')
+    // the first start says where the page is
+    while (!both.#boxes.get('one')!.output().includes('Pillarbox is running.')) await sleep(50)
     await both.stop('one')
     mkdirSync(join(own, 'two', 'keys'), { recursive: true, mode: 0o700 })
     copyFileSync(join(own, 'one', 'keys', 'master.key'), join(own, 'two', 'keys', 'master.key'))
