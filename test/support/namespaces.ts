@@ -13,11 +13,10 @@ export interface Namespaces {
 
 /** The namespaces of this name, made by another process. */
 export function namespacesOf(prefix: string, names: readonly string[]): Namespaces {
-  const ip = (...words: string[]): Promise<Buffer> => succeed('ip', words)
   return {
     in: (name) => ['ip', 'netns', 'exec', `${prefix}-${name}`],
     connect: async (name, isConnected) =>
-      void (await ip('-n', `${prefix}-bridge`, 'link', 'set', name, isConnected ? 'up' : 'down')),
+      void (await succeed('ip', ['-n', `${prefix}-bridge`, 'link', 'set', name, isConnected ? 'up' : 'down'])),
     async close() {
       for (const name of names) {
         const { output } = await run('ip', ['netns', 'pids', `${prefix}-${name}`])
@@ -54,9 +53,11 @@ export async function createNamespaces(
       await succeed('ip', ['netns', 'add', namespace])
       await succeed('ip', ['-n', hub, 'link', 'add', name, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', namespace])
       await succeed('ip', ['-n', hub, 'link', 'set', name, 'master', 'bridge', 'up'])
-      const nodad = (address: string): string[] => (address.includes(':') ? ['nodad'] : [])
-      for (const address of own)
-        await succeed('ip', ['-n', namespace, 'address', 'add', address, 'dev', 'eth0', ...nodad(address)])
+      for (const address of own) {
+        // an IPv6 address is else no good for the first second
+        const flags = address.includes(':') ? ['nodad'] : []
+        await succeed('ip', ['-n', namespace, 'address', 'add', address, 'dev', 'eth0', ...flags])
+      }
       for (const device of ['lo', 'eth0']) await succeed('ip', ['-n', namespace, 'link', 'set', device, 'up'])
       // `ip netns exec` puts this file in the place of that of the machine
       mkdirSync(`/etc/netns/${namespace}`, { recursive: true })

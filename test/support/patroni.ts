@@ -24,6 +24,11 @@ export interface Cluster {
   processes: BoxProcess[]
 }
 
+/** What runs a program as the user postgres. */
+function asPostgres(home: string): string[] {
+  return ['setpriv', '--reuid=postgres', '--regid=postgres', '--clear-groups', 'env', `HOME=${home}`]
+}
+
 /** Starts three servers of etcd and two of PostgreSQL; resolves when there is a primary with a synchronous standby. */
 export async function startCluster(
   namespaces: Namespaces,
@@ -45,14 +50,6 @@ export async function startCluster(
     return start(name, { ...env, ETCD_DATA_DIR: join(directory, `etcd-${name}`), ETCD_LOG_LEVEL: 'error' }, 'etcd')
   })
   const example = readFileSync(`${root}config/patroni.yml.example`, 'utf8')
-  const asPostgres = (home: string): string[] => [
-    'setpriv',
-    '--reuid=postgres',
-    '--regid=postgres',
-    '--clear-groups',
-    'env',
-    `HOME=${home}`,
-  ]
   const [uid, gid] = (await succeed('stat', ['-c', '%u %g', '/var/lib/postgresql'])).toString().split(' ').map(Number)
   const directoryOf = (name: string): string => join(directory, name)
   for (const [name, address] of Object.entries(servers)) {
@@ -73,7 +70,7 @@ export async function startCluster(
   const ask = async (server: Server, statement: string): Promise<string> => {
     const target = `host=${servers[server]} user=postgres dbname=postgres sslmode=require connect_timeout=2`
     const [program, ...words] = [...namespaces.in('proxy'), 'psql', '--tuples-only', '--no-align', '--command', statement, target]
-    return (await run(program!, words, { env: { PGPASSWORD: password } })).output.toString().trim()
+    return (await run(program, words, { env: { PGPASSWORD: password } })).output.toString().trim()
   }
   const cluster: Cluster = {
     processes,
@@ -91,7 +88,7 @@ export async function startCluster(
     },
     async switchover() {
       const [program, ...words] = [...namespaces.in('proxy'), 'patronictl', '-c', join(directoryOf('db1'), 'config.yml')]
-      await succeed(program!, [...words, 'switchover', '--force'], { env: { HOME: directory } })
+      await succeed(program, [...words, 'switchover', '--force'], { env: { HOME: directory } })
     },
     async onPrimary(script) {
       const primary = await cluster.primary()
@@ -99,7 +96,7 @@ export async function startCluster(
       const own = directoryOf(primary)
       const text = script.replaceAll('/var/run/postgresql', own)
       const [program, ...words] = [...namespaces.in(primary), ...asPostgres(own), 'sh', '-ec', text]
-      await succeed(program!, words)
+      await succeed(program, words)
     },
   }
   const until = Date.now() + 120_000

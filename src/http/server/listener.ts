@@ -153,7 +153,7 @@ export class Listener {
     // before all of these, which see the address of the client
     const { proxied } = options
     this.#proxied = proxied
-    if (proxied) interceptConnections(this.#server, (socket, serve) => proxied.accept(socket, serve))
+    if (proxied) interceptConnections(this.#server, (socket, next) => proxied.accept(socket, next))
   }
 
   /** Returns the bound address. */
