@@ -57,12 +57,6 @@ export const boxes: Trial = {
       find: 'ended: 30_000 }',
       replace: 'ended: 9000 }',
     },
-    'lasting-attempts': {
-      what: 'a box that is cut off from the database goes on sending',
-      file: 'src/queue/queue.ts',
-      find: 'database.run.onLost(() => void this.#inFlight.abort())',
-      replace: '',
-    },
     'unforced-commit': {
       what: 'no commit waits for the disk and the standby',
       file: 'src/store/postgres/connections.ts',
