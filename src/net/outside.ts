@@ -174,6 +174,8 @@ export class Outside {
   ): Promise<OutsideDocument> {
     const url = this.#parseUrl(text)
     if (isIP(hostOf(url)) > 0) this.#checkAddress(url, hostOf(url))
+    // before the time begins, as the first one loads the library
+    const agent = (this.#agent ??= this.#createAgent())
     const onTimeout = (): void => exchange.cut(new Unreachable(`no complete response within ${deadline / 1000} s`))
     const cut = (): void => exchange.cut(new Unreachable('it was aborted'))
     const timer = setTimeout(onTimeout, deadline)
@@ -181,7 +183,7 @@ export class Outside {
     try {
       const path = url.pathname + url.search
       if (signal.aborted) cut()
-      else (this.#agent ??= this.#createAgent()).dispatch({ origin: url.origin, path, ...httpRequest }, exchange)
+      else agent.dispatch({ origin: url.origin, path, ...httpRequest }, exchange)
       return await exchange.answer
     } catch (error) {
       throw error instanceof Unreachable || error instanceof Fault ? error : new Unreachable(reason(error), error)
