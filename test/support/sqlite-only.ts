@@ -44,6 +44,27 @@ const reasons: Record<string, readonly LeftOut[]> = {
     ],
 }
 
+/** The same where each box is one of several (`npm run test:shared`), by the reason: what only one box alone does. */
+const reasonsOfSeveral: Record<string, readonly LeftOut[]> = {
+  'It looks for files of exports, which several boxes have in the database: test/store/postgres/several-exports.test.ts has them there.':
+    [
+      {
+        file: 'test/ops/transfer/hostile.test.ts',
+        tests: [
+          /^an export is a file for its owner only/,
+          /^an identity has three exports at once/,
+          /^an export holds what its key may read/,
+        ],
+      },
+    ],
+  'Each of several boxes adds what it has counted to a minute: test/store/postgres/several-figures.test.ts has their sums.': [
+    { file: 'test/ops/metrics/metrics.test.ts', tests: [/^a minute is written once/] },
+  ],
+  'It moves the clock before the rights of a socket are read again, which several boxes do a moment later.': [
+    { file: 'test/realtime/lives.test.ts', tests: [/a later end/] },
+  ],
+}
+
 /** The files and folders of which all is left out. */
 export const filesToLeaveOut = Object.values(reasons)
   .flat()
@@ -51,8 +72,9 @@ export const filesToLeaveOut = Object.values(reasons)
 
 /** Why a test is left out on PostgreSQL; undefined for those that run there. */
 export function reasonToLeaveOut(file: string, name: string): string | undefined {
-  const found = Object.entries(reasons).find(([, all]) =>
-    all.some((one) => file.startsWith(one.file) && (one.tests?.some((test) => test.test(name)) ?? true)),
+  const all = { ...reasons, ...(process.env['TEST_SHARED'] === '1' ? reasonsOfSeveral : {}) }
+  const found = Object.entries(all).find(([, tests]) =>
+    tests.some((one) => file.startsWith(one.file) && (one.tests?.some((test) => test.test(name)) ?? true)),
   )
   return found?.[0]
 }
