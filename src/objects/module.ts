@@ -2,6 +2,7 @@ import type { CronJob } from '../core/cron.ts'
 import type { Module, ModuleBasis } from '../module.ts'
 import { sql } from '../store/database.ts'
 import { BucketFailure, remedies } from './bucket-failure.ts'
+import { objectMetrics } from './metrics.ts'
 import { ObjectStore } from './object-store.ts'
 import { RawMessages } from './raw-messages.ts'
 import { moveStoredMail } from './stored-mail.ts'
@@ -17,7 +18,8 @@ export class ObjectsModule implements Module {
   constructor(deps: Omit<ModuleBasis, 'events' | 'cursors' | 'audit'>) {
     const { s3 } = deps.config.blobs
     this.#deps = deps
-    this.store = s3 && new ObjectStore({ ...deps, settings: s3 })
+    const metrics = objectMetrics(deps.metrics, deps.database)
+    this.store = s3 && new ObjectStore({ ...deps, metrics, settings: s3 })
     this.raw = new RawMessages({ ...deps, objects: this.store })
   }
 

@@ -3,10 +3,10 @@ import { performance } from 'node:perf_hooks'
 import type { Clock } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/log.ts'
-import type { Counter, Histogram, Metrics } from '../core/metrics.ts'
 import { type Database, join, sql, type Transaction } from '../store/database.ts'
 import { Bucket, type BucketSettings } from './bucket.ts'
 import { BucketFailure } from './bucket-failure.ts'
+import type { ObjectMetrics } from './metrics.ts'
 
 export interface ObjectSettings extends BucketSettings {
   /** Bytes above which a raw message is an object. */
@@ -17,7 +17,7 @@ interface Deps {
   database: Database
   clock: Clock
   log: Log
-  metrics: Metrics
+  metrics: ObjectMetrics
   settings: ObjectSettings
 }
 
@@ -30,35 +30,14 @@ const batch = { objects: 100, concurrent: 8 }
 export class ObjectStore {
   readonly #deps: Deps
   readonly #bucket: Bucket
-  readonly #seconds: Histogram<'operation'>
-  readonly #failures: Counter<'operation'>
   readonly #stopping = new AbortController()
   #away = false
   #sweeping: Promise<void> | undefined
   #again = false
 
   constructor(deps: Deps) {
-    const { database, metrics, settings } = deps
     this.#deps = deps
-    this.#bucket = new Bucket(settings)
-    this.#seconds = metrics.histogram(
-      'pillarbox_object_seconds',
-      'Duration of requests to the store of objects (blobs.s3) in seconds: put, get, delete',
-      ['operation'],
-    )
-    this.#failures = metrics.counter(
-      'pillarbox_object_failures_total',
-      'Requests to the store of objects (blobs.s3) that failed after their retries',
-      ['operation'],
-    )
-    metrics.gauge(
-      'pillarbox_unreferenced_objects',
-      'Objects of blobs.s3 that are being written, or will be deleted',
-      async (gauge) => {
-        const row = await database.get<{ count: number }>(sql`SELECT count(*) AS count FROM unreferenced_objects`)
-        gauge.set(row!.count)
-      },
-    )
+    this.#bucket = new Bucket(deps.settings)
   }
 
   get above(): number {
@@ -178,11 +157,11 @@ export class ObjectStore {
       this.#note()
       return result
     } catch (error) {
-      if (!(error instanceof BucketFailure && error.kind === 'missing')) this.#failures.labels(operation).inc()
+      if (!(error instanceof BucketFailure && error.kind === 'missing')) this.#deps.metrics.failures.labels(operation).inc()
       this.#note(error)
       throw error
     } finally {
-      this.#seconds.labels(operation).observe((performance.now() - start) / 1000)
+      this.#deps.metrics.seconds.labels(operation).observe((performance.now() - start) / 1000)
     }
   }
 

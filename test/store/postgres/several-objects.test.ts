@@ -9,6 +9,8 @@ import { serverOfFile } from './server.ts'
 const postgres = serverOfFile()
 const there = hasObjectServer()
 
+const sha = (text: string): string => createHash('sha256').update(text).digest('hex')
+
 let store: ObjectServer
 beforeAll(async () => {
   if (there) store = await startObjectServer()
@@ -39,7 +41,6 @@ describe.runIf(there)('a store of objects of several boxes', () => {
     const path = `/v1/identities/${ada.id}/emails/${body.data[0].id}`
     const response = await fetch(`${other.url}${path}/raw`, { headers: { authorization: `Bearer ${other.key}` } })
     const read = Buffer.from(await response.arrayBuffer()).toString('latin1')
-    const sha = (text: string): string => createHash('sha256').update(text).digest('hex')
     expect(sha(read.slice(read.indexOf('From: Sam')))).toBe(sha(raw))
     // refused in the transaction: above the quota
     expect(await deliver(one.smtp, { to: ada.email, raw: raw.replace('large', 'second') })).toMatch(/^452|^552/)
