@@ -66,7 +66,7 @@ export interface KnownBox {
   lost: boolean
   /** How far its clock is ahead of the server's; negative when it is behind. */
   ahead: number
-  /** How late its latest delayed heartbeat was at least, and how long ago: its process did nothing meanwhile. */
+  /** For how long its process did nothing lately, at least, and how long ago. */
   delay: { length: number; since: number } | undefined
   report: BoxReport | undefined
 }

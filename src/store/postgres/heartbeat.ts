@@ -21,7 +21,7 @@ const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint'
 const take = `INSERT INTO leases (name, run_id) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET run_id = excluded.run_id
   WHERE leases.run_id = excluded.run_id OR leases.run_id NOT IN (SELECT run_id FROM boxes)`
 
-/** Milliseconds by which a heartbeat is delayed before it is told, and for which it is told. */
+/** Milliseconds for which the process does nothing before it is told, and for which it is told. */
 const delays = { least: 1000, told: hour }
 
 /** Milliseconds for which a box that was lost is known. */
@@ -68,7 +68,7 @@ export class Heartbeat implements Run {
   #sent = -Infinity
   /** How far the clock is ahead of the server's, in milliseconds. */
   #ahead = 0
-  /** The longest delay of a heartbeat lately, and when it was. */
+  /** The longest time lately in which the process did nothing, and when it was. */
   #delay = { length: 0, at: -Infinity }
   #report: BoxReport | undefined
   #isLost = false
@@ -77,6 +77,8 @@ export class Heartbeat implements Run {
   #asked: Promise<void> = Promise.resolve()
   #nextBeat: NodeJS.Timeout | undefined
   #deadline: NodeJS.Timeout | undefined
+  #watch: NodeJS.Timeout | undefined
+  #watched = 0
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -156,12 +158,15 @@ export class Heartbeat implements Run {
     await this.#register(connection)
     this.#others = await this.#readOthers(connection)
     this.#answered(sent)
+    this.#watched = performance.now()
+    this.#watch = setInterval(() => this.#noteDelay(), delays.least)
     this.#plan()
   }
 
   /** Ends the run: others may take up what it had under way. */
   async end(): Promise<void> {
     this.#closed = true
+    clearInterval(this.#watch)
     clearTimeout(this.#nextBeat)
     clearTimeout(this.#deadline)
     await this.#beating
@@ -173,9 +178,7 @@ export class Heartbeat implements Run {
 
   #plan(): void {
     if (this.#closed) return
-    const due = performance.now() + this.#times.beat
     this.#nextBeat = setTimeout(() => {
-      this.#noteDelay(performance.now() - due)
       this.#beating = this.#beat()
         // the store logs that the server is away
         .catch(() => void this.#connection.end())
@@ -234,8 +237,11 @@ export class Heartbeat implements Run {
     this.#ahead = before > server ? before - server : after < server ? after - server : 0
   }
 
-  #noteDelay(length: number): void {
+  /** Notes by how much the process came later to this than it should have, also while a beat is under way. */
+  #noteDelay(): void {
     const at = performance.now()
+    const length = at - this.#watched - delays.least
+    this.#watched = at
     const { length: longest, at: before } = this.#delay
     if (length >= delays.least && (length >= longest || at - before > delays.told)) this.#delay = { length, at }
   }

@@ -18,7 +18,7 @@ interface PolledRow {
 }
 
 /**
- * Looks for what other boxes did, many times a second: by one prepared statement, on a connection of its own, as one of a pool takes twice the processor
+ * Looks for what other boxes did, many times a second: by one prepared statement, on a connection of its own, as one of a pool takes more processor
  * time.
  */
 export class Poll {

@@ -4,7 +4,7 @@ import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
 import { mend, clockLimits } from './clock.ts'
 
-/** Milliseconds without a heartbeat, and by which one was late, after which a box may hang; one beats every 5 seconds. */
+/** Milliseconds without a heartbeat (one is every 5 seconds), and in which its process did nothing, after which a box may hang. */
 const unheard = 12_000
 const late = 2000
 
@@ -49,7 +49,7 @@ function delayed(boxes: readonly KnownBox[]): Line[] {
       ? []
       : [
           about('boxes', name).warn(
-            `It did nothing for at least ${spell(delay.length)}, ${spell(Math.max(delay.since, 1000))} ago: its process did not get to its heartbeat.`,
+            `It did nothing for at least ${spell(delay.length)}, ${spell(Math.max(delay.since, 1000))} ago: its event loop was held up.`,
             'Look whether its machine swaps, was suspended, or has too little CPU time. This line ends an hour after the last such delay.',
           ),
         ],

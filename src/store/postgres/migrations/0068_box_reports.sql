@@ -1,5 +1,5 @@
 -- What each box on the database tells of itself to the others: where it runs, its version and settings, how far its clock is ahead of that of the server,
--- and its latest delay of a heartbeat; in milliseconds.
+-- and the longest time lately in which it did nothing; in milliseconds.
 ALTER TABLE boxes ADD COLUMN name TEXT;
 ALTER TABLE boxes ADD COLUMN report TEXT;
 ALTER TABLE boxes ADD COLUMN clock_ahead BIGINT NOT NULL DEFAULT 0;
