@@ -61,6 +61,8 @@ export class Follower {
   #marked: number | undefined
   /** Events up to here were read or skipped. */
   #position = 0
+  /** The position of the newest event that is known of. */
+  #newest = 0
   /** The end of the last failed batch: up to there events are read one by one, so that those before the failing one succeed. */
   #singleUntil = 0
   /** Relevant events that were read from the log and not handled yet, and the position after them. */
@@ -79,6 +81,7 @@ export class Follower {
   /** Called for each event in commit order, once it is on disk. */
   notify({ seq, type }: Pick<EventHeader, 'seq' | 'type'>): void {
     if (this.#standsBy) return
+    this.#newest = Math.max(this.#newest, seq)
     if (this.#types?.has(type) === false) {
       if (!this.#idle) return
       this.#position = Math.max(this.#position, seq)
@@ -165,7 +168,10 @@ export class Follower {
 
   async #step(): Promise<boolean> {
     const { filter, read } = this.#deps
-    this.#marked ??= await this.#bookmark()
+    if (this.#marked === undefined) {
+      this.#marked = await this.#bookmark()
+      this.#newest = Math.max(this.#newest, await this.#deps.end())
+    }
     const from = Math.max(this.#position, this.#marked)
     if (this.#isBehind) await this.#move(async () => from)
     const unread = this.#read ?? { events: [], to: from }
@@ -194,9 +200,8 @@ export class Follower {
 
   /** The next events of its types, and the position up to which they are all; undefined at the end of the log. */
   async #next(from: number, most: number): Promise<{ events: EventHeader[]; to: number } | undefined> {
-    const last = await this.#deps.end()
-    if (from >= last) return undefined
-    const to = Math.min(last, from + window)
+    if (from >= this.#newest) return undefined
+    const to = Math.min(this.#newest, from + window)
     const limit = from < this.#singleUntil ? 1 : most
     const events = await this.#deps.after(from, to, limit)
     return { events, to: events.length < limit ? to : events.at(-1)!.seq }

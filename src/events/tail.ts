@@ -14,7 +14,7 @@ interface Deps {
  * Milliseconds between two looks for events of other boxes, and for what they have changed of what is cached: while there are events, and after none was
  * heard for some seconds.
  */
-const pauses = { active: 25, quiet: 40, quietAfter: 5000 }
+const pauses = { active: 25, quiet: 100, quietAfter: 5000 }
 
 /** Milliseconds between two times at which events get their positions here that their box may have left without. */
 const betweenPlacing = 250

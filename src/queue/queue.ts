@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Basis } from '../basis.ts'
 import { day, iso } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
+import { Fault } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Transaction } from '../store/database.ts'
 import { type RetryHint, retryDelay } from './backoff.ts'
@@ -32,6 +33,9 @@ const defaultRetention = 30 * day
 
 /** Milliseconds after which an attempt counts as slow, by default. */
 const defaultSlowAfter = 2000
+
+/** The attempts of a delivery of which those that the store failed take no place in its schedule. */
+const attemptsOfStore = 20
 
 /** The longest wait of any retry, jitter included, in milliseconds. */
 const maxWait = 2 * day
@@ -308,7 +312,7 @@ export class Queue {
       if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
       if (error instanceof Refused) return { outcome: 'failed', answer }
       if (!(error instanceof Deferred)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'courier failed')
-      const input: RetryHint = error instanceof Deferred ? { minDelay: error.retryAfter, maxDelay: error.maxDelay } : {}
+      const input = retryHintOf(error, claim.attempt)
       const wait = courier && retryDelay(claim.tries, courier, random(), input)
       if (wait === undefined) return { outcome: 'failed', answer }
       return { outcome: 'deferred', answer, next: iso(clock.now() + wait), slow: slow(), early: wait === input.maxDelay }
@@ -336,4 +340,11 @@ export class Queue {
   #now(): string {
     return iso(this.#deps.clock.now())
   }
+}
+
+function retryHintOf(error: unknown, attempt: number): RetryHint {
+  if (error instanceof Deferred) return { minDelay: error.retryAfter, maxDelay: error.maxDelay }
+  // the destination was not asked
+  const isOurs = error instanceof Fault && error.code?.startsWith('storage_') === true && attempt <= attemptsOfStore
+  return isOurs ? { maxDelay: (error.retryAfter ?? 5) * 1000 } : {}
 }

@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { Fault } from '../../src/core/fault.ts'
 import { Metrics } from '../../src/core/metrics.ts'
 import { type Courier, Deferred, type Outcome, Refused } from '../../src/queue/courier.ts'
 import { findDelivery, type QueuedDelivery } from '../../src/queue/history.ts'
@@ -24,7 +25,7 @@ const hour = 3_600_000
 /** A courier that does as it is told, and remembers. */
 class Runner implements Courier<TestLoad> {
   readonly kind = 'test'
-  readonly schedule = [0, 5 * second, hour]
+  schedule = [0, 5 * second, hour]
   readonly jitter = 0.1
   readonly carried: string[] = []
   readonly settled: [string, Outcome, string][] = []
@@ -164,6 +165,40 @@ test('a refusal is final, a bug is not, and who asks for time gets it', async ()
   expect(await look(unwanted)).toMatchObject({ state: 'failed', attempts: [{ outcome: 'failed', answer: 'no such person' }] })
   expect(await look(timeout)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T12:05:00.000Z' })
   expect(await look(bug)).toMatchObject({ state: 'waiting', attempts: [{ outcome: 'deferred', answer: 'a slip of ours' }] })
+})
+
+test('what the store did not let an attempt read is attempted again before long, and takes no place in the list', async () => {
+  let away = true
+  runner.act = async () => {
+    if (away)
+      throw new Fault('internal_error', 'The database server is not available.', { code: 'storage_unavailable', retryAfter: 3 })
+    throw new Deferred('busy')
+  }
+  runner.schedule = [0, hour, 2 * hour]
+  await queue.start()
+  const id = await put('a')
+  await settled(queue)
+  expect(await look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T10:05:03.000Z' })
+  away = false
+  clock.advance(3 * second)
+  queue.wake()
+  await settled(queue)
+  expect(await look(id)).toMatchObject({ state: 'waiting', due_at: '2026-11-20T11:05:03.000Z' })
+})
+
+test('a message that the store does not give at all fails by the list, as any other', async () => {
+  runner.act = async () => {
+    throw new Fault('internal_error', 'The store does not have it.', { code: 'storage_unavailable', retryAfter: 3 })
+  }
+  await queue.start()
+  const id = await put('a')
+  for (let minute = 0; minute < 200; minute += 1) {
+    await settled(queue)
+    clock.advance(60 * second)
+    queue.wake()
+  }
+  await settled(queue)
+  expect(await look(id)).toMatchObject({ state: 'failed' })
 })
 
 test('what is enqueued leaves after one flush of the disk, in which its attempt is already recorded', async () => {
