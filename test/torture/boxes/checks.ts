@@ -84,12 +84,10 @@ export function faultsOfDelay(site: Site, load: Load, disturbances: readonly Dis
       faults.push(`${what} ${seconds(arrived - since)} after it was accepted, or its delivery was disturbed`)
   }
   const { arrivals, told, sent } = site.destinations
-  // where boxes are cut off, a mail server that is slow on purpose delays the mail behind it
-  const slow = disturbances.some(({ kind }) => kind === 'cut off' || kind === 'suspended')
   const ids = new Map(sent.map(({ id, raw }) => [/^Subject: (\S+)/m.exec(raw)?.[1] ?? '', id]))
   for (const { kind, name, acknowledged } of load.writes) {
     if (acknowledged === undefined) continue
-    if (kind === 'send' && !slow) look(`${name} arrived`, acknowledged.mark, arrivals.get(ids.get(name) ?? ''))
+    if (kind === 'send') look(`${name} arrived`, acknowledged.mark, arrivals.get(ids.get(name) ?? ''))
     if (kind === 'identity') look(`a webhook was told of ${name}`, acknowledged.mark, told.get(acknowledged.id))
   }
   return faults
