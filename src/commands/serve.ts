@@ -35,15 +35,21 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   const app = await inTurn(controlSocket(config), () => App.open(config, log, undefined, undefined, load), warnLocked).catch(
     refuse,
   )
-  onSignals(app, log)
+  const isStopping = onSignals(app, log)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
   collectOnceIdle()
   if (firstKey === null) return
-  await print(welcome(app, config, firstKey, await app.setupLink()))
-  await app.firstKeyShown()
+  try {
+    await print(welcome(app, config, firstKey, await app.setupLink()))
+    await app.firstKeyShown()
+  } catch (error) {
+    // the next start prints it
+    if (!isStopping()) throw error
+  }
 }
 
-function onSignals(app: App, log: Log): void {
+/** Returns whether the box is stopping. */
+function onSignals(app: App, log: Log): () => boolean {
   let stopping = false
   const exit = (status: number): void => void written(log).then(() => process.exit(status))
   const stop = (signal: string): void => {
@@ -74,6 +80,7 @@ function onSignals(app: App, log: Log): void {
   }
   process.on('uncaughtException', crash)
   process.on('unhandledRejection', crash)
+  return () => stopping
 }
 
 /** Milliseconds after which it is looked whether the box is idle. */

@@ -41,6 +41,18 @@ test('a port taken on the first start does not lose the key', async () => {
   expect(await second.end('SIGTERM')).toBe(0)
 })
 
+test('a box that is stopped before its first words ends well, and says them at the next start', async () => {
+  const env = settings()
+  const first = boxProcess(env)
+  await first.said('started')
+  expect(await first.end('SIGTERM')).toBe(0)
+  expect(first.errors()).toBe('')
+  const second = boxProcess(env)
+  if (!first.output().includes('# 3.')) await expect.poll(second.output).toContain('# 3.')
+  else await second.said('started')
+  expect(await second.end('SIGTERM')).toBe(0)
+})
+
 test('a first key that nobody was shown is replaced at the next start, one that was shown or used stays', async () => {
   const env = settings()
   const unseen = await open(env)

@@ -39,7 +39,7 @@ export const boxes: Trial = {
     'Two boxes on one database of PostgreSQL, behind HAProxy, under mixed load. Of three cases, one kills boxes (SIGKILL) ten times, and lets the other ' +
     'take over or starts them again; one cuts a box off from the database, or suspends it, four times, mostly longer than the half minute after which the other takes ' +
     'over; one kills the primary of PostgreSQL four times, whose synchronous standby is promoted. What was acknowledged is there, once; what was not answered and ' +
-    'is repeated under the same idempotency key is there once; webhooks go on within 40 s, as does mail where no box is cut off; a message is sent again only where the box that ' +
+    'is repeated under the same idempotency key is there once; mail and webhooks go on within 40 s; a message is sent again only where the box that ' +
     'had sent it was disturbed before its result was stored, and by another box only after it has stopped; a WebSocket that resumes with `since` is ' +
     'sent each event once, in the order of the log, which has no gap; mail is taken again within 30 s.',
   goal: { tries: 90, unit: 'failures', faults: '0 acknowledged lost, 0 doubled beyond what is promised, 0 that end the service' },
