@@ -68,7 +68,7 @@ export class Keys {
     this.#plan = deps.plan
     this.#defaultRate = deps.rateLimit
     deps.database.caches.onInvalid('keys', () => this.#forgetKnown())
-    deps.events.subscribe((event) => {
+    deps.events.invalidatedBy((event) => {
       // a key bound to an identity ends with it
       if (event.type === 'identity.deleted') this.#forgetKnown()
       else if (event.type === 'identity.updated') this.#forgetBound(event.identity_id)

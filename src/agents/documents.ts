@@ -28,7 +28,7 @@ export class Documents {
 
   constructor(deps: Deps) {
     this.#deps = deps
-    deps.events.subscribe(({ type }) => changing.has(type) && (this.#registrations = undefined))
+    deps.events.invalidatedBy(({ type }) => changing.has(type) && (this.#registrations = undefined))
   }
 
   async did(agentId: string): Promise<DidDocument> {

@@ -73,6 +73,8 @@ export class EventLog {
   readonly #clock: Clock
   readonly #storage: Pick<StorageBudget, 'require' | 'add'> | undefined
   readonly #subscribers = new Set<Listener>()
+  /** Those of them that drop what is cached. */
+  readonly #cachers = new Set<Listener>()
   readonly #redactions = new Set<() => void>()
   readonly #erasures = new Set<ErasureListener>()
   readonly #followers = new Set<Follower>()
@@ -86,7 +88,11 @@ export class EventLog {
     this.#database = database
     this.#clock = clock
     this.#storage = storage
-    this.#tail = new EventTail({ database, find: (seq) => this.findAt(seq), hear: (event) => this.#notify(event) })
+    this.#tail = new EventTail({
+      database,
+      find: (seq) => this.findAt(seq),
+      hear: (event) => this.#notify(event, this.#subscribers),
+    })
     this.onRedaction(() => this.#tail.forget())
     database.caches.onInvalid('redactions', () => this.#redacted())
   }
@@ -113,7 +119,11 @@ export class EventLog {
     const seq = await insertEvent(tx, this.#database, { ...header, ...rest })
     if (octets > 0) await this.#storage?.add(tx, account_id, 'storage_bytes', octets)
     const appended = { seq, ...header, data }
-    tx.afterCommit(() => (this.#database.placesEvents ? this.#tail.add(appended) : this.#notify(appended)))
+    tx.afterCommit(() => {
+      if (!this.#database.placesEvents) return this.#notify(appended, this.#subscribers)
+      this.#tail.add(appended)
+      this.#notify(appended, this.#cachers)
+    })
     return appended
   }
 
@@ -200,6 +210,12 @@ export class EventLog {
   subscribe(listener: Listener): () => void {
     this.#subscribers.add(listener)
     return () => this.#subscribers.delete(listener)
+  }
+
+  /** The same for what drops what is cached, which each event of this box does at once: where others write too, it has no position yet, and comes again. */
+  invalidatedBy(listener: Listener): void {
+    this.#cachers.add(listener)
+    this.#subscribers.add(listener)
   }
 
   /**
@@ -365,9 +381,9 @@ export class EventLog {
     return rows.map(asEvent)
   }
 
-  #notify(event: Event): void {
+  #notify(event: Event, listeners: ReadonlySet<Listener>): void {
     const failures: unknown[] = []
-    for (const listener of this.#subscribers) {
+    for (const listener of listeners) {
       try {
         listener(event)
       } catch (error) {
