@@ -24,7 +24,7 @@ test('a command that is none, or a flag, would be found', () => {
 })
 
 /** Units of other programs that pages and fixes speak of. */
-const foreign = new Set(['postfix', 'exim4', 'nginx', 'systemd-timesyncd'])
+const foreign = new Set(['postfix', 'exim4', 'nginx', 'systemd-timesyncd', 'haproxy', 'etcd', 'patroni'])
 
 const ours = new Set(readdirSync(`${root}systemd`))
 

@@ -65,7 +65,18 @@ const limits: Limit[] = [
     example: 'DELETE FROM events WHERE ctid = $1',
   },
   { feature: 'extensions', sign: /\bcreate\s+extension\b/i, example: 'CREATE EXTENSION pgcrypto' },
-  { feature: 'locks of tables', sign: /\block\s+(?:table\b|\w+\s+in\b)/i, example: 'LOCK TABLE events IN EXCLUSIVE MODE' },
+  {
+    feature: 'locks of tables',
+    sign: /\block\s+(?:table\b|\w+\s+in\b)/i,
+    example: 'LOCK TABLE events IN EXCLUSIVE MODE',
+    exceptions: [
+      {
+        file: 'store/postgres/writer.ts',
+        instead:
+          'nothing where the server queues transactions that conflict, as CockroachDB and YugabyteDB do; else a row that is locked in a transaction before',
+      },
+    ],
+  },
   {
     feature: 'exclusion constraints',
     sign: /\bexclude\s+using\b/i,

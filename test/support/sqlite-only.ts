@@ -60,10 +60,11 @@ const reasonsOfSeveral: Record<string, readonly LeftOut[]> = {
   'Each of several boxes adds what it has counted to a minute: test/store/postgres/several-figures.test.ts has their sums.': [
     { file: 'test/ops/metrics/metrics.test.ts', tests: [/^a minute is written once/] },
   ],
-  'It edits state.json of a stopped box, of which the row of several boxes counts at the start: test/store/postgres/several-states.test.ts edits a running one.': [
-    { file: 'test/accounts/operator.test.ts', tests: [/^an account that the operator takes off the list/] },
-    { file: 'test/accounts/plan-overrides.test.ts', tests: [/^an account in state.json has limits/] },
-  ],
+  'It edits state.json of a stopped box, of which the row of several boxes counts at the start: test/store/postgres/several-states.test.ts edits a running one.':
+    [
+      { file: 'test/accounts/operator.test.ts', tests: [/^an account that the operator takes off the list/] },
+      { file: 'test/accounts/plan-overrides.test.ts', tests: [/^an account in state.json has limits/] },
+    ],
   'It moves the clock before the rights of a socket are read again, which several boxes do a moment later.': [
     { file: 'test/realtime/lives.test.ts', tests: [/a later end/] },
   ],

@@ -38,6 +38,11 @@ export interface Committed {
   appends: boolean
 }
 
+/** The lock of a table that is hardly ever written, before what the transaction reads: it sees what was committed until the lock was free. */
+function turn(alone: boolean): string {
+  return `LOCK TABLE operator_state IN ${alone ? 'EXCLUSIVE' : 'ROW SHARE'} MODE`
+}
+
 type Work = (tx: Transaction) => Promise<unknown>
 
 /** One connection that writes, a transaction at a time. It is made when it is needed, and again after it was lost. */
@@ -62,11 +67,11 @@ export class Writer {
     if (this.#options.twice) await this.#rehearse(work)
     for (let run = 1; ; run += 1) {
       try {
-        return await this.#once(work)
+        return await this.#once(work, run > 1)
       } catch (error) {
         if (!(error instanceof Again)) throw asFault(error)
         if (run === maxRuns || (error.lost && run > 1)) throw error.lost ? unavailable(error.cause) : busy(error.cause)
-        if (!error.lost) await sleep(Math.random() * Math.min(2 ** run, 64))
+        if (!error.lost && !this.#options.several) await sleep(Math.random() * Math.min(2 ** run, 64))
       }
     }
   }
@@ -109,12 +114,12 @@ export class Writer {
     if (several) await requireVersion(connection, this.#target)
   }
 
-  async #once(work: Work): Promise<Committed> {
+  async #once(work: Work, again: boolean): Promise<Committed> {
     const connection = await this.connect().catch((error: unknown) => {
       throw error instanceof Held || error instanceof Newer ? unavailable(error) : driverFault(error)
     })
     const began = performance.now()
-    const tx = await this.#begin(connection)
+    const tx = await this.#begin(connection, again && this.#options.several)
     let value: unknown
     try {
       value = await this.#run(tx, work)
@@ -122,20 +127,24 @@ export class Writer {
     } catch (error) {
       tx.end()
       await this.#rollBack(connection)
-      throw again(tx.failure?.error) ?? error
+      throw asAgain(tx.failure?.error) ?? error
     }
     tx.end()
     await this.#finish(connection, tx, began)
     return { value, listeners: tx.listeners, appends: tx.appends }
   }
 
-  async #begin(connection: Connection): Promise<PostgresTransaction> {
+  /**
+   * Begins a transaction, of several boxes under a lock: shared, or `alone`, for one that others made fail before. Else one box could make another
+   * fail every time: it begins its next transaction as soon as it has committed one, and the other must first roll back.
+   */
+  async #begin(connection: Connection, alone = false): Promise<PostgresTransaction> {
     try {
-      await connection.query('BEGIN')
+      await connection.query(this.#options.several ? `BEGIN; ${turn(alone)}` : 'BEGIN')
       return new PostgresTransaction(connection)
     } catch (error) {
       this.#drop(connection)
-      throw again(error) ?? error
+      throw asAgain(error) ?? error
     }
   }
 
@@ -162,7 +171,7 @@ export class Writer {
       await connection.query('COMMIT')
     } catch (error) {
       this.#drop(connection)
-      const conflict = isConflict(error) ? again(error) : undefined
+      const conflict = isConflict(error) ? asAgain(error) : undefined
       if (conflict) throw conflict
       // without writes there is nothing that may be stored
       throw tx.writes > 0 && isLost(error) ? unsure(error) : driverFault(error)
@@ -207,7 +216,7 @@ class Again extends Error {
   }
 }
 
-function again(error: unknown): Again | undefined {
+function asAgain(error: unknown): Again | undefined {
   if (error === undefined) return undefined
   if (isConflict(error)) return new Again(error, false)
   return isLost(error) ? new Again(error, true) : undefined

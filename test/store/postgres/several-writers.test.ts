@@ -127,3 +127,31 @@ test('what a box has locked when it is cut off is free for others before its run
   proxy.turnTo(1)
   expect(await ended).toBe('storage_unavailable')
 })
+
+test('two boxes that write the same row all the time both get their turns', async () => {
+  const target = await emptyDatabase(postgres(), 'turns')
+  await preparePostgres(target, false)
+  const { database: one } = await opened(target, { shared: true, heartbeat })
+  const { database: two } = await opened(target, { shared: true, heartbeat })
+  await one.transaction((tx) =>
+    tx.run(sql`INSERT INTO plan_use (account_id, what, period, used) VALUES ('acc_1', 'storage_bytes', '', 0)`),
+  )
+  const [times, longest] = [300, [] as number[]]
+  await Promise.all(
+    [one, two].map(async (database) => {
+      for (let time = 0; time < times; time += 1) {
+        let runs = 0
+        await database.transaction(async (tx) => {
+          runs += 1
+          const row = await tx.get<{ used: number }>(sql`SELECT used FROM plan_use WHERE account_id = 'acc_1'`)
+          await sleep(5)
+          await tx.run(sql`UPDATE plan_use SET used = ${row!.used + 1} WHERE account_id = 'acc_1'`)
+        })
+        longest.push(runs)
+      }
+    }),
+  )
+  expect(await one.get(sql`SELECT used FROM plan_use`)).toEqual({ used: 2 * times })
+  // none waits until the other is done
+  expect(Math.max(...longest)).toBeLessThan(4)
+})

@@ -1,7 +1,8 @@
 import { performance } from 'node:perf_hooks'
+import { BucketFailure, remedies } from '../../../objects/bucket-failure.ts'
 import { type Database, sql } from '../../../store/database.ts'
 import { about, newCheck, type Check, reasonOf } from '../check.ts'
-import type { DoctorSettings } from '../context.ts'
+import type { BoxContext, DoctorSettings } from '../context.ts'
 import type { Line } from '../model.ts'
 import { proof, restoring, writing } from '../remedies.ts'
 
@@ -65,4 +66,18 @@ async function whole({ database, settings }: Deps): Promise<Line> {
     const why = late ? '' : `: ${reasonOf(error)}`
     return line.warn(`It could not be checked completely within ${timeout / 1000} s${why}.`, copying)
   }
+}
+
+/** Writes, reads and deletes an object of the store that has large e-mails. */
+export function objectStore({ objects }: Pick<BoxContext, 'objects'>): Check {
+  return newCheck('objects', 'usual', async () => {
+    if (!objects) return []
+    const line = about('objects', 'blobs.s3')
+    try {
+      await objects.check()
+      return [line.pass('An object can be written, read and deleted.')]
+    } catch (error) {
+      return [line.fail(reasonOf(error), remedies[error instanceof BucketFailure ? error.kind : 'other'])]
+    }
+  })
 }
