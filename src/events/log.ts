@@ -73,7 +73,7 @@ export class EventLog {
   readonly #clock: Clock
   readonly #storage: Pick<StorageBudget, 'require' | 'add'> | undefined
   readonly #subscribers = new Set<Listener>()
-  /** Those of them that drop what is cached. */
+  /** Those of `invalidatedBy`, which are among the subscribers. */
   readonly #cachers = new Set<Listener>()
   readonly #redactions = new Set<() => void>()
   readonly #erasures = new Set<ErasureListener>()
@@ -212,7 +212,10 @@ export class EventLog {
     return () => this.#subscribers.delete(listener)
   }
 
-  /** The same for what drops what is cached, which each event of this box does at once: where others write too, it has no position yet, and comes again. */
+  /**
+   * Adds a listener that drops what is cached. It is called for events as others are; where other boxes write too, also for each event of this box as soon as
+   * that is on disk, before it has its position.
+   */
   invalidatedBy(listener: Listener): void {
     this.#cachers.add(listener)
     this.#subscribers.add(listener)

@@ -114,12 +114,12 @@ export class Writer {
     if (several) await requireVersion(connection, this.#target)
   }
 
-  async #once(work: Work, again: boolean): Promise<Committed> {
+  async #once(work: Work, alone: boolean): Promise<Committed> {
     const connection = await this.connect().catch((error: unknown) => {
       throw error instanceof Held || error instanceof Newer ? unavailable(error) : driverFault(error)
     })
     const began = performance.now()
-    const tx = await this.#begin(connection, again && this.#options.several)
+    const tx = await this.#begin(connection, alone)
     let value: unknown
     try {
       value = await this.#run(tx, work)
@@ -135,8 +135,8 @@ export class Writer {
   }
 
   /**
-   * Begins a transaction, of several boxes under a lock: shared, or `alone`, for one that others made fail before. Else one box could make another
-   * fail every time: it begins its next transaction as soon as it has committed one, and the other must first roll back.
+   * Begins a transaction. One of several boxes holds a lock that all share, or that it has `alone` where others made it fail before. Else one box could
+   * make another fail every time: it begins its next transaction as soon as it has committed one, while the other must first roll back.
    */
   async #begin(connection: Connection, alone = false): Promise<PostgresTransaction> {
     try {
