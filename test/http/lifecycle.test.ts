@@ -3,6 +3,8 @@ import { generate } from 'selfsigned'
 import { once } from 'node:events'
 import { Agent, get } from 'node:https'
 import { connect } from 'node:net'
+import { text as textOf } from 'node:stream/consumers'
+import { connect as secure } from 'node:tls'
 import { Metrics } from '../../src/core/metrics.ts'
 import { errorOf, openToybox, type Toybox, toyId } from './toy-box.ts'
 
@@ -134,6 +136,20 @@ test('TLS is served, and a new certificate is taken without a restart', async ()
   await once(rude.resume(), 'close')
   const told = await fetch(`http://127.0.0.1:${box.server.addresses.metrics!.port}/metrics`)
   expect(await told.text()).toContain('http_tls_failures_total 1\n')
+})
+
+test('a stop answers those whose TLS handshake has begun: a load balancer that is connected goes nowhere else', async () => {
+  const settings = { listen: undefined, tls: await certify('box.test') }
+  box = await openToybox(settings)
+  const socket = connect(box.server.addresses.tls!.port, '127.0.0.1')
+  await once(socket, 'connect')
+  const stopped = box.server.stop()
+  const secured = secure({ socket, rejectUnauthorized: false })
+  secured.write('GET /healthz HTTP/1.1\r\nHost: box.test\r\n\r\n')
+  const answer = await textOf(secured)
+  expect(answer).toMatch(/^HTTP\/1.1 200 OK\r\n/)
+  expect(answer).toMatch(/^connection: close\r$/im)
+  await stopped
 })
 
 test('while there is no room, what would store more is refused, and reading goes on', async () => {

@@ -3,6 +3,7 @@ import { chmodSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { type AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { Chunks } from '../../core/byte-buffer.ts'
 import type { ConnectionLimiter } from '../../net/connection-limiter.ts'
 import type { Endpoint } from '../../net/listen.ts'
@@ -28,6 +29,9 @@ const maxPipelined = 8
 
 /** Small chunks of a body that nobody reads. */
 const unreadChunks = 1024
+
+/** Milliseconds for which `close` waits for handshakes that have begun. */
+const handshakeGrace = 1000
 
 /** The listen backlog, if the system allows as many; further clients retry after a second. */
 const backlog = 4096
@@ -194,20 +198,28 @@ export class Listener {
   async close(): Promise<void> {
     if (!this.#server.listening) return
     const closed = once(this.#server, 'close')
+    // connections that the system has taken are accepted in a whole turn of the event loop: what comes next is refused, and a load balancer goes to another box
+    await setImmediate()
+    await setImmediate()
     // a request that has arrived is answered
     readingTurns.flush()
     this.#server.close()
-    this.#proxied?.cut()
-    this.#tls?.cut()
     this.#server.closeIdleConnections()
+    const timer = setTimeout(() => this.#cutUnserved(), handshakeGrace)
     await closed
+    clearTimeout(timer)
   }
 
   cut(): void {
-    this.#proxied?.cut()
-    this.#tls?.cut()
+    this.#cutUnserved()
     this.#server.closeAllConnections()
     for (const socket of this.#upgraded) socket.destroy()
+  }
+
+  /** Closes what the HTTP server does not know yet: connections without the header of their proxy, or within their handshake. */
+  #cutUnserved(): void {
+    this.#proxied?.cut()
+    this.#tls?.cut()
   }
 
   /** Returns false, and closes the connection, when it has too many requests: one packet can contain thousands, and all would start immediately. */
