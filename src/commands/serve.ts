@@ -4,12 +4,13 @@ import type { App } from '../app.ts'
 import { type Config, controlSocket, loadConfig } from '../config.ts'
 import { collect } from '../core/memory.ts'
 import { createLog, isReadByJournal, type Log, standardOutput, written } from '../core/log.ts'
+import { isNoted } from '../store/postgres/note.ts'
 import { foreignOwner } from './support/owner.ts'
 import { lacks } from './support/ready.ts'
 import { Failure, refuse } from './support/refuse.ts'
 import { print } from './support/say.ts'
 import { setTimeout as pause } from 'node:timers/promises'
-import { InUse } from '../core/fault.ts'
+import { DatabaseAway, InUse } from '../core/fault.ts'
 
 export function addServeCommand(program: Command): void {
   program
@@ -31,10 +32,8 @@ async function serve({ config: file }: { config?: string }): Promise<void> {
   }
   const log = createLog(config.log, standardOutput({ journal: isReadByJournal(process.env['JOURNAL_STREAM']) }))
   const { App } = await import('../app.ts')
-  const warnLocked = (): void => log.warn('another process has locked the files of the box: waiting')
-  const app = await inTurn(controlSocket(config), () => App.open(config, log, undefined, undefined, load), warnLocked).catch(
-    refuse,
-  )
+  const open = (): Promise<App> => App.open(config, log, undefined, undefined, load)
+  const app = await onceDatabaseIsThere(config, log, () => inTurn(controlSocket(config), log, open)).catch(refuse)
   const isStopping = onSignals(app, log)
   const { firstKey } = await app.start().catch((error: unknown) => refuse(error, 1))
   collectOnceIdle()
@@ -102,15 +101,15 @@ function collectOnceIdle(before = performance.eventLoopUtilization()): void {
 }
 
 /** How long the start of a box waits for a command that has locked its files, and the retry interval; in milliseconds. */
-const timeout = 60_000
+const lockTimeout = 60_000
 const retryInterval = 250
 
 /**
  * Opens a box whose files may be locked for a moment: by a command on a stopped box, or by a box that is stopping. A start at that time waits. Throws
  * immediately if a box runs there, and Failure after the timeout.
  */
-async function inTurn<T>(socket: string | undefined, open: () => Promise<T>, waiting: () => void): Promise<T> {
-  const until = performance.now() + timeout
+async function inTurn<T>(socket: string | undefined, log: Log, open: () => Promise<T>): Promise<T> {
+  const until = performance.now() + lockTimeout
   for (let warned = false; ; warned = true) {
     try {
       return await open()
@@ -118,8 +117,31 @@ async function inTurn<T>(socket: string | undefined, open: () => Promise<T>, wai
       if (!(error instanceof InUse) || (socket !== undefined && (await runs(socket)))) throw error
       if (performance.now() >= until) throw new Failure(error.message, 'in_use')
     }
-    if (!warned) waiting()
+    if (!warned) log.warn('another process has locked the files of the box: waiting')
     await pause(retryInterval)
+  }
+}
+
+/**
+ * How long the start of a box waits for its database server, in milliseconds, and the retry interval. The unit of systemd allows five starts in ten minutes:
+ * none that waits as long is one too many.
+ */
+const serverTimeout = 125_000
+const serverInterval = 1000
+
+/** Opens a box whose database server may start after it, as after a power cut. Of a new box the settings may be wrong: it does not wait. */
+async function onceDatabaseIsThere<T>(config: Config, log: Log, open: () => Promise<T>): Promise<T> {
+  const until = performance.now() + serverTimeout
+  const { url } = config.database
+  const known = url !== undefined && isNoted(config.data_dir, url)
+  for (let warned = false; ; warned = true) {
+    try {
+      return await open()
+    } catch (error) {
+      if (!(error instanceof DatabaseAway) || !known || performance.now() >= until) throw error
+      if (!warned) log.warn({ why: error.message }, 'the database cannot be used yet: waiting')
+    }
+    await pause(serverInterval)
   }
 }
 

@@ -88,3 +88,6 @@ export function storageFull(
 
 /** Another process has locked the data directory. */
 export class InUse extends Error {}
+
+/** The database server is not there, or takes no writes now: a later start may succeed. */
+export class DatabaseAway extends Error {}

@@ -1,4 +1,4 @@
-import { Fault } from '../../core/fault.ts'
+import { DatabaseAway, Fault } from '../../core/fault.ts'
 import type { Command } from 'commander'
 import { visible } from '../../core/log.ts'
 import { nearest } from '../../core/text.ts'
@@ -8,7 +8,7 @@ import { json, remark } from './say.ts'
 export const exits = { failed: 1, usage: 2, config: 78 }
 
 /** Prints an error as sentences, or as JSON on request, and ends the process. */
-export function refuse(error: unknown, status = isForeseen(error) ? exits.failed : exits.config): never {
+export function refuse(error: unknown, status = mayPass(error) ? exits.failed : exits.config): never {
   const message = error instanceof Error ? error.message : String(error)
   const { code, param } = isForeseen(error) ? error : {}
   remark(`${wantsJson() ? json({ error: { message, code, param } }, 0) : message}\n`)
@@ -23,6 +23,11 @@ export function usageError(text: string): string {
     .trim()
     .replaceAll('\n', ' ')
   return `${json({ error: { message, code: 'invalid_request' } }, 0)}\n`
+}
+
+/** True if the command may succeed later, or with other words, without a change of settings or data. */
+function mayPass(error: unknown): boolean {
+  return isForeseen(error) || error instanceof DatabaseAway
 }
 
 function isForeseen(error: unknown): error is Failure | Fault {

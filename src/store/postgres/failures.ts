@@ -36,6 +36,12 @@ export function isLost(error: unknown): boolean {
   return state === undefined || /^(?:08|57P0)/.test(state)
 }
 
+/** True if the server could not be reached, is starting, stopping, or has no connection free: it may be there later. */
+export function isAway(error: unknown): boolean {
+  const state = sqlState(error)
+  return state === undefined || /^(?:08|57P0|53300)/.test(state)
+}
+
 /** The Fault of a database server that does not answer: nothing was stored. */
 export function unavailable(cause: unknown): Fault {
   return new Fault('internal_error', 'The database server is not available. Try again later.', {

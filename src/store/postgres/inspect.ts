@@ -13,18 +13,23 @@ export const requirements = `SELECT current_setting('server_version_num')::int A
 
 /** What is wrong with a database that a box cannot use, as the rest of a sentence about it; undefined when nothing is. */
 export function unmetRequirement(row: unknown): string | undefined {
-  const found = row as Record<'version' | 'by_bytes' | 'standby' | 'creates', number> &
+  const found = row as Record<'version' | 'by_bytes' | 'creates', number> &
     Record<'name' | 'encoding' | 'read_only', string> & { schema: string | null }
   if (Math.floor(found.version / 10_000) < minServer)
     return `is served by PostgreSQL ${found.name}; Pillarbox needs ${minServer} or newer.`
   if (found.encoding !== 'UTF8') return `has the encoding ${found.encoding}; Pillarbox needs UTF8. Create another: ${creation}`
   if (found.by_bytes !== 1)
     return `does not compare texts byte by byte, as Pillarbox needs (LOCALE 'C'). Create another: ${creation}`
-  if (found.standby === 1) return 'is a standby, which is read-only. Set database.url to the primary.'
+  if (isStandby(row)) return 'is a standby, which is read-only. Set database.url to the primary.'
   if (found.read_only === 'on') return 'is read-only (default_transaction_read_only).'
   if (found.schema === null || found.creates !== 1)
     return 'does not let its user create tables. GRANT CREATE, USAGE ON SCHEMA public, or make the user its owner.'
   return undefined
+}
+
+/** True if the server is a standby, which may become the primary. */
+export function isStandby(row: unknown): boolean {
+  return (row as { standby: number }).standby === 1
 }
 
 /** Connections to the server, to the database and of the user, where they have a limit. Some of the server's are for superusers. */

@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { DatabaseAway } from '../../core/fault.ts'
 import { unfinishedCopyOn } from '../copy/postgres-side.ts'
 import { mustBeCurrent, mustNotBeNewer } from '../files.ts'
 import { Held, locked } from './box-lock.ts'
 import { type Connection, connect, sqlState } from './connections.ts'
-import { creation, requirements, unmetRequirement } from './inspect.ts'
+import { isAway } from './failures.ts'
+import { creation, isStandby, requirements, unmetRequirement } from './inspect.ts'
 import { describeTarget, type PostgresTarget } from './target.ts'
 
 /** The version of `baseline.sql`. */
@@ -132,7 +134,8 @@ async function reach(target: PostgresTarget): Promise<Connection> {
   try {
     return await connect(target, { timeout })
   } catch (error) {
-    throw new Error(`${capitalized(describeTarget(target))} cannot be used: ${reason(error)}.`, { cause: error })
+    const message = `${capitalized(describeTarget(target))} cannot be used: ${reason(error)}.`
+    throw isAway(error) ? new DatabaseAway(message, { cause: error }) : new Error(message, { cause: error })
   }
 }
 
@@ -147,7 +150,9 @@ function reason(error: unknown): string {
 async function check(connection: Connection, target: PostgresTarget): Promise<void> {
   const { rows } = await connection.query(requirements)
   const problem = unmetRequirement(rows[0])
-  if (problem !== undefined) throw new Error(`${capitalized(describeTarget(target))} ${problem}`)
+  if (problem === undefined) return
+  const message = `${capitalized(describeTarget(target))} ${problem}`
+  throw isStandby(rows[0]) ? new DatabaseAway(message) : new Error(message)
 }
 
 interface Migration {
