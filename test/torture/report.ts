@@ -31,13 +31,20 @@ export function append(result: TrialResult): void {
     ...result,
     findings: result.findings.slice(0, 20),
     at: new Date().toISOString(),
-    commit: execFileSync('git', ['describe', '--always', '--dirty', '--exclude', '*'], {
-      cwd: checkout,
-      encoding: 'utf8',
-    }).trim(),
+    commit: checkedOut(),
     machine: describeMachine(tmpdir()),
   }
   appendFileSync(results, `${JSON.stringify(entry)}\n`)
+}
+
+/** The commit, and whether anything but the results differs from it. */
+function checkedOut(): string {
+  const changed = git('status', '--porcelain', '--untracked-files=no', '--', ...[results, page].map((file) => `:!${file}`))
+  return `${git('describe', '--always', '--exclude', '*')}${changed === '' ? '' : '-dirty'}`
+}
+
+function git(...words: string[]): string {
+  return execFileSync('git', words, { cwd: checkout, encoding: 'utf8' }).trim()
 }
 
 /** Writes docs/reliability.md from the results. */
