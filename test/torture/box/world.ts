@@ -225,7 +225,8 @@ export async function furnish(box: RunningBox, peers: Pick<Peers, 'publish' | 'h
   return { inbox: named(inbox), writer: named(writer), card: { id: stored['id'] as string, encrypted_data } }
 }
 
-function named({ id, email }: Answered): { id: string; email: string } {
+/** An identity as the API answered it. */
+export function named({ id, email }: Answered): { id: string; email: string } {
   return { id: id as string, email: email as string }
 }
 
