@@ -17,12 +17,18 @@ export interface Answer {
   body: Answered
 }
 
+/** An identity. */
+export interface Named {
+  id: string
+  email: string
+}
+
 /** The objects of a box that every case begins with. */
 export interface Furnished {
   /** Receives. */
-  inbox: { id: string; email: string }
+  inbox: Named
   /** Sends. */
-  writer: { id: string; email: string }
+  writer: Named
   card: { id: string; encrypted_data: string }
 }
 
@@ -226,7 +232,7 @@ export async function furnish(box: RunningBox, peers: Pick<Peers, 'publish' | 'h
 }
 
 /** An identity as the API answered it. */
-export function named({ id, email }: Answered): { id: string; email: string } {
+export function named({ id, email }: Answered): Named {
   return { id: id as string, email: email as string }
 }
 

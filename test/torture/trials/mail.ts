@@ -12,7 +12,9 @@ import { envelope } from '../../support/signed-mail.ts'
 import { Dialogue } from '../../support/smtp.ts'
 import { atOnce } from '../box/at-once.ts'
 import { faultsOfLog } from '../box/log.ts'
-import { type Furnished, named, type RunningBox, World } from '../box/world.ts'
+import { Inboxes } from '../box/inboxes.ts'
+import { faultOfKept } from '../box/kept.ts'
+import { type Named, type RunningBox, World } from '../box/world.ts'
 import { marker, mutatedMessage, sourceMessages } from '../mail/mutation.ts'
 import { shrunk } from '../shrink.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
@@ -99,10 +101,10 @@ interface Deps {
   seed: number
 }
 
-/** A box that was started, with identities that are not sent anything at the moment. */
+/** A box that was started. */
 interface Receiver {
   box: RunningBox
-  free: Furnished['inbox'][]
+  inboxes: Inboxes
   cases: number
   faultsOfLog: ReturnType<typeof faultsOfLog>
 }
@@ -140,7 +142,7 @@ class MailTrial {
     const keep = async (index: number): Promise<void> => {
       if (isOver()) return
       const raw = message(index)
-      const found = await this.#faultsKept(raw, receiver)
+      const found = await receiver.inboxes.lend((inbox) => faultsKept(receiver.box, inbox, raw))
       if (found.length > 0) unkept.push({ index, raw, found })
     }
     const indexes = Array.from({ length: messagesOfCase }, (_, index) => index)
@@ -173,8 +175,7 @@ class MailTrial {
     await this.close()
     const { world } = this.#deps
     const box = await world.start(world.home('box'))
-    const free = Array.from({ length: inboxes }, async () => named(await box.get('POST', '/v1/identities', {})))
-    this.#receiver = { box, free: await Promise.all(free), cases: 1, faultsOfLog: faultsOfLog() }
+    this.#receiver = { box, inboxes: await Inboxes.open(box, inboxes), cases: 1, faultsOfLog: faultsOfLog() }
     return this.#receiver
   }
 
@@ -229,19 +230,10 @@ class MailTrial {
     ]
     return checks.flatMap(([fault, isFine]) => (isFine ? [] : [fault]))
   }
-
-  /** Sends a message to the box; answers what is wrong with what it keeps, if it takes it. */
-  async #faultsKept(raw: Buffer, { box, free }: Receiver): Promise<string[]> {
-    const inbox = free.pop()!
-    try {
-      return await faultsKeptBy(box, inbox, raw)
-    } finally {
-      free.push(inbox)
-    }
-  }
 }
 
-async function faultsKeptBy(box: RunningBox, inbox: Furnished['inbox'], raw: Buffer): Promise<string[]> {
+/** Sends a message to the box; answers what is wrong with what it keeps, if it takes it. */
+async function faultsKept(box: RunningBox, inbox: Named, raw: Buffer): Promise<string[]> {
   const text = raw.toString('latin1')
   const sent = text.endsWith('\r\n') ? text : `${text}\r\n`
   const client = await Dialogue.connect(box.smtp.port, box.smtp.host)
@@ -255,37 +247,8 @@ async function faultsKeptBy(box: RunningBox, inbox: Furnished['inbox'], raw: Buf
   }
   // smuggling, long lines and the like are refused for good
   if (!reply.startsWith('250 ')) return /^5\d\d /.test(reply) ? [] : [`it was answered with ${reply === '' ? 'nothing' : reply}`]
-  const found: string[] = []
-  for (const spam of [false, true]) {
-    const list = await box.get('GET', `/v1/identities/${inbox.id}/emails?limit=1&duplicates=true&spam=${spam}`)
-    for (const { id } of list['data'] as { id: string }[]) {
-      const kept = await box.text(`/v1/identities/${inbox.id}/emails/${id}/raw`)
-      if (!withoutTrace(kept).endsWith(withoutTrace(sent))) {
-        found.push(difference(withoutTrace(kept), withoutTrace(sent)))
-        continue
-      }
-      const shown = await box.ask('GET', `/v1/identities/${inbox.id}/emails/${id}`)
-      return shown?.status === 200 ? [] : [`it is shown with ${shown?.status} ${JSON.stringify(shown?.body)}`]
-    }
-  }
-  return [`it is kept with other bytes, or not at all: ${found.join(', or ')}`]
-}
-
-/** A message without the fields that `GET …/raw` leaves out where they are forged (docs/email.md). */
-export function withoutTrace(text: string): string {
-  const end = text.startsWith('\r\n') ? 0 : text.indexOf('\r\n\r\n')
-  const head = end < 0 ? text : text.slice(0, end + 2)
-  const fields = /^(?:return-path|authentication-results)(?:[ \t]|\r\n[ \t])*:.*(?:\r\n[ \t].*)*\r\n/gim
-  return head.replaceAll(fields, '') + text.slice(head.length)
-}
-
-/** Where a text and what is kept of it differ first, seen from the end. */
-export function difference(kept: string, sent: string): string {
-  let same = 0
-  while (same < sent.length && kept.at(-1 - same) === sent.at(-1 - same)) same += 1
-  const around = (text: string): string =>
-    JSON.stringify(text.slice(Math.max(0, text.length - same - 30), text.length - same + 30))
-  return `sent ${around(sent)}, kept ${around(kept)}`
+  const fault = await faultOfKept(box, inbox.id, sent)
+  return fault === undefined ? [] : [fault]
 }
 
 /** A fault without its numbers: what stays the same while a message is made smaller. */
