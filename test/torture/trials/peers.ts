@@ -135,11 +135,10 @@ async function faultOfDelivery(
 
 /** Has the box send messages to each of the servers, some at once. */
 async function sendAll(number: number, count: number, { box, world, outside, seed }: Started): Promise<CaseResult> {
-  const { servers, dkimpy } = outside
-  const sendings = Array.from({ length: count * servers.length }, (_, index) => async () => {
-    const server = servers[index % servers.length]!
+  const sendings = Array.from({ length: count * outside.servers.length }, (_, index) => async () => {
+    const server = outside.servers[index % outside.servers.length]!
     const random = randomFrom(caseSeed(caseSeed(seed + 1, number), index))
-    const fault = await faultOfSending(server, `to-${seed}-${number}-${index}`, { world, box, dkimpy, random })
+    const fault = await faultOfSending(server, `to-${seed}-${number}-${index}`, { world, box, dkimpy: outside.dkimpy, random })
     return fault === undefined ? [] : [`message ${index} to ${server.name}: ${fault}`]
   })
   const faults = await atOnce(abreast, sendings)
