@@ -23,7 +23,6 @@ export const outbound: Bench = {
   name: 'outbound',
   goals: ['P15'],
   async run({ directory, rounds, scale }) {
-    const flags = (process.env['BENCH_NODE_FLAGS'] ?? '').split(' ').filter((flag) => flag !== '')
     const messages = Math.round(2000 * scale)
     await using ending = new AsyncDisposableStack()
     const sink = await startSmtpSink()
@@ -32,7 +31,7 @@ export const outbound: Bench = {
     ending.defer(() => dns.stop())
     const postfix = await startPostfix(join(directory, 'postfix'), sink.port)
     ending.defer(() => postfix.stop())
-    const box = await sendingBox(join(directory, 'data'), dns.address, sink.port, flags)
+    const box = await sendingBox(join(directory, 'data'), dns.address, sink.port)
     ending.defer(() => box.stop())
     const path = `/v1/identities/${(await post<{ id: string }>(box, '/v1/identities', { name: 'Ada' })).id}/emails`
     const before = sink.taken
@@ -63,7 +62,7 @@ export const outbound: Bench = {
 }
 
 /** A box whose domain counts as verified, and whose mail leaves through a relay at this port. */
-export async function sendingBox(directory: string, dns: string, port: number, flags: string[] = []): Promise<Box> {
+export async function sendingBox(directory: string, dns: string, port: number): Promise<Box> {
   const env = {
     PILLARBOX_OUTBOUND__MODE: 'relay',
     PILLARBOX_OUTBOUND__RELAY__HOST: 'relay.test',
@@ -77,7 +76,7 @@ export async function sendingBox(directory: string, dns: string, port: number, f
   const database = new DatabaseSync(join(directory, 'pillarbox.db'))
   database.exec(`UPDATE domains SET status = 'verified', verified_at = created_at`)
   database.close()
-  return startBox({ directory, dns, env, flags })
+  return startBox({ directory, dns, env })
 }
 
 /** The message as it leaves; throws when it does not bear both signatures. */
