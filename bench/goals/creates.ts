@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { type Box, startBox } from '../box.ts'
 import { startNameServer } from '../dns.ts'
 import { type Bench, finding, type Finding } from '../finding.ts'
-import { inTurn, type Sample, shown, spreadOf } from '../measure.ts'
+import { inTurn, type Sample, shown, spreadOf, warmUp } from '../measure.ts'
 import { senderZone } from '../messages.ts'
 import { startBareKoa } from '../peers/koa.ts'
 import { openStore, seedIdentities } from '../seed.ts'
 import { slowDisk } from '../slow-disk.ts'
-import { ask, connections, side } from './calls.ts'
+import { ask, coldRounds, connections, side } from './calls.ts'
 
 const few = 100
 const many = 100_000
@@ -37,7 +37,9 @@ export const creates: Bench = {
     const against = async (box: Box, env: Record<string, string> = {}): Promise<Map<string, Sample[]>> => {
       const koa = await startBareKoa(directory, { created: await ask(box.url + create.path, create.body) }, env)
       try {
-        return await inTurn([side('box', box, create, seconds), side('bare Koa', koa, create, seconds)], rounds)
+        const sides = [side('box', box, create, seconds), side('bare Koa', koa, create, seconds)]
+        await warmUp(sides[0]!, coldRounds)
+        return await inTurn(sides, rounds)
       } finally {
         koa.stop()
       }
@@ -66,7 +68,9 @@ function judge(where: string, least: number, samples: Map<string, Sample[]>): Fi
 }
 
 async function growth(small: Box, large: Box, seconds: number, rounds: number): Promise<Finding> {
-  const samples = await inTurn([side('few', small, create, seconds), side('many', large, create, seconds)], rounds)
+  const sides = [side('few', small, create, seconds), side('many', large, create, seconds)]
+  for (const each of sides) await warmUp(each, coldRounds)
+  const samples = await inTurn(sides, rounds)
   const of = (name: string) => spreadOf(samples.get(name), 'µs CPU/call')
   return finding({
     goal: 'P11',
