@@ -124,6 +124,7 @@ test('checks run by themselves when it is their turn; one that breaks says so, a
   const check: Check = {
     name: 'disk',
     pace: 'often',
+    shared: false,
     run: async () => {
       runs += 1
       if (broken) throw new Error('a bug')
@@ -141,8 +142,8 @@ test('checks run by themselves when it is their turn; one that breaks says so, a
     events: new EventLog(database, clock),
   }
   const doctor = new Doctor({ ...parts, checks: () => [check] })
-  await doctor.runDue()
-  await doctor.runDue()
+  await doctor.runDue(true)
+  await doctor.runDue(true)
   expect(runs).toBe(1)
   broken = true
   expect(await doctor.run()).toMatchObject({
