@@ -30,7 +30,7 @@ export class Doctor {
     this.#lines = new StoredLines(deps)
     deps.metrics.gauge(
       'pillarbox_doctor_lines',
-      'Last results of the doctor: lines by check and status (pass, warn, fail)',
+      'Last results of the doctor: lines by check and status (pass, warn, fail); of several boxes, those of its machine and of what all have',
       async (gauge) => {
         const counts = await this.#lines.counts()
         gauge.reset()

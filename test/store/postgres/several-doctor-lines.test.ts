@@ -1,5 +1,6 @@
-import { chmodSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { newId } from '../../../src/core/ids.ts'
@@ -21,6 +22,7 @@ import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
 
 const postgres = serverOfFile()
+const schema = fileURLToPath(new URL('../../../src/store/postgres/', import.meta.url))
 
 type Lines = DoctorReport['lines']
 
@@ -33,6 +35,8 @@ const report = async (box: Appliance): Promise<DoctorReport> => (await box.call<
 
 /** True for lines whose subject is the same after a restart. */
 const isLasting = ({ name }: Lines[number]): boolean => !['ports', 'tls'].includes(name)
+
+const trend = async (box: Appliance): Promise<Lines> => of(await checkup(box), box).filter(({ subject }) => subject === 'trend')
 
 const run = (box: Appliance, query: string): Promise<Record<string, unknown>[]> =>
   postgres().run(box.env['PILLARBOX_DATABASE__URL']!.split('/').at(-1)!, query)
@@ -160,7 +164,6 @@ test('how fast a disk fills is measured for each machine', async () => {
   await checkup(one)
   const yesterday = new Date(Date.now() - 24 * 3_600_000).toISOString()
   await run(one, `INSERT INTO doctor_free (box, at, free) SELECT box, '${yesterday}', free + 1000000 FROM doctor_free`)
-  const trend = async (box: Appliance): Promise<Lines> => of(await checkup(box), box).filter(({ subject }) => subject === 'trend')
   expect(await trend(one)).toHaveLength(1)
   expect(await trend(other)).toEqual([])
 })
@@ -180,6 +183,14 @@ test('that one box has sent mail does not say that another one can', async () =>
   expect(of(await checkup(one), one).filter(({ name }) => name === 'port25')).toMatchObject([{ status: 'fail' }])
 })
 
+interface DoctorOfBox {
+  doctor: Doctor
+  database: PostgresDatabase
+  metrics: Metrics
+  /** The checks that it has run. */
+  ran: string[]
+}
+
 describe('by themselves', () => {
   let target: PostgresTarget
   let databases = 0
@@ -189,9 +200,10 @@ describe('by themselves', () => {
   })
 
   /** A doctor with a check of the machine and one of what all have that finds a fault; it notes each run. */
-  async function doctorOf(name: string, shared: boolean): Promise<{ doctor: Doctor; database: PostgresDatabase; ran: string[] }> {
+  async function doctorOf(name: string, shared: boolean): Promise<DoctorOfBox> {
     const { database } = await opened(target, { shared, heartbeat, name })
     const ran: string[] = []
+    const metrics = new Metrics()
     const check = (subject: string, ofAll: boolean): Check => ({
       name: subject,
       pace: 'often',
@@ -206,17 +218,19 @@ describe('by themselves', () => {
       database,
       clock: systemClock,
       log: quiet,
-      metrics: new Metrics(),
+      metrics,
       account: newId('acct'),
       events: new EventLog(database, systemClock),
       dataDirectory: '/data',
       checks: () => checks,
     })
-    return { doctor, database, ran }
+    return { doctor, database, ran, metrics }
   }
 
   const stored = (): Promise<unknown[]> =>
     postgres().run(target.database, 'SELECT box, name FROM doctor_lines ORDER BY name, box')
+  const times = async (): Promise<unknown[]> =>
+    (await postgres().run(target.database, 'SELECT since FROM doctor_lines ORDER BY name')).map((row) => row['since'])
   const told = async (): Promise<number> => (await postgres().run(target.database, 'SELECT 1 FROM events')).length
 
   test('what all have is checked by the box that leads, and a machine by its own', async () => {
@@ -233,32 +247,75 @@ describe('by themselves', () => {
     await two.doctor.runDue(true)
     expect(two.ran).toEqual(['disk', 'queue'])
     expect(await told()).toBe(3)
+    // metrics have the lines of the machine, and those of all
+    expect((await two.metrics.text()).match(/^pillarbox_doctor_lines.*/gm)?.toSorted()).toEqual([
+      'pillarbox_doctor_lines{name="disk",status="fail"} 1',
+      'pillarbox_doctor_lines{name="queue",status="fail"} 1',
+    ])
+  })
+
+  test('the last lines of a box that was killed are told as long as it is, and those of another that ended by itself are not', async () => {
+    const boxes = [await doctorOf('one', true), await doctorOf('killed', true), await doctorOf('stopped', true)]
+    for (const { doctor } of boxes) await doctor.run()
+    const [one, ...others] = boxes
+    for (const { database } of others) await database.close()
+    await postgres().run(
+      target.database,
+      `INSERT INTO lost_boxes (name, seen_at) VALUES ('killed', floor(extract(epoch FROM clock_timestamp()) * 1000))`,
+    )
+    expect((await one!.doctor.report()).lines.map(({ box }) => box)).toEqual(['killed', 'one', undefined])
   })
 
   test('a box that becomes one of several, and the only one again, keeps its lines', async () => {
-    const since = async (): Promise<unknown[]> =>
-      (await postgres().run(target.database, 'SELECT since FROM doctor_lines ORDER BY name')).map((row) => row['since'])
     const alone = await doctorOf('one', false)
     const { lines } = await alone.doctor.run()
     expect(lines.map(({ name, box }) => [name, box])).toEqual([
       ['disk', undefined],
       ['queue', undefined],
     ])
-    const before = await since()
+    const before = await times()
     await alone.database.close()
     const several = await doctorOf('one', true)
     expect((await several.doctor.run()).lines.map(({ name, box }) => [name, box])).toEqual([
       ['disk', 'one'],
       ['queue', undefined],
     ])
-    expect(await since()).toEqual(before)
+    expect(await times()).toEqual(before)
     await several.database.close()
     const again = await doctorOf('one', false)
     expect((await again.doctor.run()).lines.map(({ name, box }) => [name, box])).toEqual([
       ['disk', undefined],
       ['queue', undefined],
     ])
-    expect(await since()).toEqual(before)
+    expect(await times()).toEqual(before)
     expect(await told()).toBe(2)
+  })
+
+  test('after the upgrade the lines of before are those of all boxes, until one takes over those of its machine', async () => {
+    const older = await emptyDatabase(postgres(), `doctor_lines_${(databases += 1)}`)
+    const former = folder()
+    mkdirSync(join(former, 'migrations'))
+    for (const name of readdirSync(schema, { recursive: true, encoding: 'utf8' }))
+      if (name === 'baseline.sql' || (/^migrations.\d/.test(name) && name < 'migrations/0069'))
+        copyFileSync(join(schema, name), join(former, name))
+    await preparePostgres(older, false, { folder: `${former}/` })
+    const at = '2026-11-01T00:00:00.000Z'
+    for (const name of ['disk', 'queue'])
+      await postgres().run(
+        older.database,
+        `INSERT INTO doctor_lines (name, subject, check_name, place, status, message, since, checked_at)
+          VALUES ('${name}', 'it', '${name}', 1, 'fail', 'It is broken.', '${at}', '${at}')`,
+      )
+    await postgres().run(older.database, `INSERT INTO doctor_free (at, free) VALUES ('${at}', 4096)`)
+    await preparePostgres(older, true)
+    target = older
+    const { doctor } = await doctorOf('one', true)
+    const { lines } = await doctor.run()
+    expect(lines.map(({ name, box, since }) => [name, box, since])).toEqual([
+      ['disk', 'one', at],
+      ['queue', undefined, at],
+    ])
+    expect(await told()).toBe(0)
+    expect(await postgres().run(older.database, 'SELECT box, at, free FROM doctor_free')).toEqual([{ box: '', at, free: '4096' }])
   })
 })

@@ -5,21 +5,19 @@ import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
 import { passesElsewhere } from '../stored-lines.ts'
 
-const name = 'backup'
-
 const make = 'pillarbox backup --auto\nEvery night: systemctl enable --now pillarbox-backup.timer'
 
 /** Checks that there is a recent backup, and that it can be restored without another file. That of one of several boxes is one of all. */
 export function backups(context: BoxContext): Check {
-  return newCheck(name, 'usual', async () => {
+  return newCheck('backup', 'usual', async () => {
     const line = await newest(context)
-    return line.status !== 'pass' && (await passesElsewhere(context.database, name, context.now())) ? [] : [line]
+    return line.status !== 'pass' && (await passesElsewhere(context.database, 'backup', context.now())) ? [] : [line]
   })
 }
 
 async function newest({ settings, newestBackup, now, state }: BoxContext): Promise<Line> {
   const { directory } = settings.backup
-  const line = about(name, directory ?? 'settings')
+  const line = about('backup', directory ?? 'settings')
   if (directory === undefined) {
     return line.warn(
       'No backup directory is configured.',
