@@ -1,4 +1,5 @@
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -16,12 +17,15 @@ import type { Appliance } from '../../support/appliance.ts'
 import { checkup, linesOf } from '../../support/checkup.ts'
 import { folder } from '../../support/folder.ts'
 import { movable } from '../../support/held-clock.ts'
+import { connect } from '../../support/mcp-clients.ts'
+import { run as runProgram } from '../../support/program.ts'
 import { quiet } from '../opened.ts'
 import { severalBoxes } from './boxes.ts'
 import { heartbeat } from './queue-of-box.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
 
 const postgres = serverOfFile()
+const program = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const schema = fileURLToPath(new URL('../../../src/store/postgres/', import.meta.url))
 
 type Lines = DoctorReport['lines']
@@ -141,6 +145,19 @@ test('a box that has made no checks makes them when it is asked, whatever the ot
   const [one, other] = await severalBoxes(postgres())
   await checkup(one)
   expect(of(await report(other), other).length).toBeGreaterThan(10)
+})
+
+test('the command prints of which machine a line is, and the tool says it', async () => {
+  const [one, other] = await severalBoxes(postgres())
+  chmodSync(dataOf(other), 0o755)
+  await checkup(other)
+  const { output } = await runProgram(process.execPath, [program, 'doctor'], { env: one.env, cwd: one.directory })
+  const [ofOther, ofOne] = [other, one].map((box) => `${hostname()} (${dataOf(box)}): ${dataOf(box)}  `)
+  expect(output.toString()).toContain(`FAIL  permissions     ${ofOther}`)
+  expect(output.toString()).toContain(`PASS  permissions     ${ofOne}`)
+  expect(output.toString()).toMatch(/^PASS  queue +all  The queue is empty\.$/m)
+  const tools = await connect('2026-07-28', `${one.url}/mcp`, one.key)
+  expect((await tools.call('get_doctor')).text).toContain(`fail permissions ${hostname()} (${dataOf(other)}): ${dataOf(other)}`)
 })
 
 test('a backup that one box has is one of all', async () => {
