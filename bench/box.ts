@@ -23,16 +23,25 @@ export interface BoxOptions {
   dns: string
   /** Settings beside those of every bench. */
   env?: Record<string, string>
-  /** For node, before the program. */
-  flags?: string[]
+  /** Of another installation than this one. */
+  program?: string
+  /** A module that node loads before the program. */
+  preload?: string
 }
 
-/** Starts `src/main.ts serve` over a data directory; throws with what it said when it ends at once. */
-export async function startBox({ directory, dns, env = {}, flags = [] }: BoxOptions): Promise<Box> {
+/** Starts `bin/pillarbox serve` over a data directory, with its flags; throws with what it said when it ends at once. */
+export async function startBox({
+  directory,
+  dns,
+  env = {},
+  preload,
+  program = `${root}bin/pillarbox`,
+}: BoxOptions): Promise<Box> {
   const began = performance.now()
-  const child = spawn(process.execPath, [...flags, `${root}src/main.ts`, 'serve'], {
+  const options = preload === undefined ? {} : { NODE_OPTIONS: `--import=${preload}` }
+  const child = spawn(program, ['serve'], {
     cwd: root,
-    env: { PATH: process.env['PATH'] ?? '', ...settings(directory, dns), ...env },
+    env: { PATH: process.env['PATH'] ?? '', ...settings(directory, dns), ...options, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const { api, smtp } = await startedLine(child)

@@ -18,12 +18,20 @@ export interface Work {
   messages: number
 }
 
+/** Messages until most of what a box runs is compiled, and its cost a message changes no more. */
+const compiled = 15_000
+
+/** Rounds of this work in which a box is warmed up, before those that count. */
+export function coldRounds({ messages }: Work): number {
+  return Math.min(10, Math.ceil(compiled / messages))
+}
+
 /** A box with an identity for every message of every round, and the name server it asks. */
 export async function startIngestBox(
   directory: string,
   work: Work,
   rounds: number,
-  options: { env?: Record<string, string>; flags?: string[] } = {},
+  options: { env?: Record<string, string>; preload?: string } = {},
 ): Promise<Box> {
   mkdirSync(directory, { recursive: true })
   const store = await openStore(join(directory, 'data'))

@@ -15,17 +15,32 @@ export interface Spread {
 }
 
 /** Runs every side once to warm up, then all of them in turn (A B A B …), so that the neighbours' noise falls on all alike. */
-export async function inTurn(sides: Side[], rounds: number): Promise<Map<string, Sample[]>> {
+export async function inTurn(sides: Side[], rounds: number, first = 0): Promise<Map<string, Sample[]>> {
   const samples = new Map<string, Sample[]>(sides.map(({ name }) => [name, []]))
   for (let round = 0; round <= rounds; round++) {
     for (const side of sides) {
-      const sample = await side.round(round)
+      const sample = await side.round(first + round)
       if (round > 0) samples.get(side.name)!.push(sample)
-      const figures = Object.entries(sample).map(([name, value]) => `${name} ${figure(value)}`)
-      process.stderr.write(`  ${round === 0 ? 'warm-up' : `round ${round}`} ${side.name}: ${figures.join(', ')}\n`)
+      say(round === 0 ? 'warm-up' : `round ${round}`, side, sample)
     }
   }
   return samples
+}
+
+/** Runs a side alone so many times, and answers its first round: most of the program is compiled while it runs. */
+export async function warmUp(side: Side, rounds: number): Promise<Sample> {
+  const samples: Sample[] = []
+  for (let round = 0; round < rounds; round++) {
+    const sample = await side.round(round)
+    samples.push(sample)
+    say('cold', side, sample)
+  }
+  return samples[0]!
+}
+
+function say(round: string, { name }: Side, sample: Sample): void {
+  const figures = Object.entries(sample).map(([what, value]) => `${what} ${figure(value)}`)
+  process.stderr.write(`  ${round} ${name}: ${figures.join(', ')}\n`)
 }
 
 /** The spread of one figure over the rounds of one side. */

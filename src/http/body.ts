@@ -140,6 +140,8 @@ async function collected(context: Context, limit: number, share: WorkShare, raw:
  * heap of the process that much larger for good.
  */
 function inOnePiece(request: IncomingMessage, limit: number): Readable {
+  // what others have dropped would else be kept beside it
+  relieve()
   const bytes = new ByteBuffer(limit)
   const source = new Readable({ read: () => undefined })
   // it may come after the reader has ended
