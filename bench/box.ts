@@ -23,15 +23,23 @@ export interface BoxOptions {
   dns: string
   /** Settings beside those of every bench. */
   env?: Record<string, string>
+  /** Of another installation than this one. */
+  program?: string
   /** A module that node loads before the program. */
   preload?: string
 }
 
 /** Starts `bin/pillarbox serve` over a data directory, with its flags; throws with what it said when it ends at once. */
-export async function startBox({ directory, dns, env = {}, preload }: BoxOptions): Promise<Box> {
+export async function startBox({
+  directory,
+  dns,
+  env = {},
+  preload,
+  program = `${root}bin/pillarbox`,
+}: BoxOptions): Promise<Box> {
   const began = performance.now()
   const options = preload === undefined ? {} : { NODE_OPTIONS: `--import=${preload}` }
-  const child = spawn(`${root}bin/pillarbox`, ['serve'], {
+  const child = spawn(program, ['serve'], {
     cwd: root,
     env: { PATH: process.env['PATH'] ?? '', ...settings(directory, dns), ...options, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -67,10 +67,10 @@ function document({ machine, results }: Results): string {
 This section is written by \`npm run bench -- --write\`; do not edit it. The reasons are in \`bench/reasons.md\`.
 
 An absolute figure says more about the machine than about the box, so each goal is a ratio to a named peer or bare library that does the same
-work in the same run, in turn (A B A B …), after a warm-up. Ratios are of medians; figures read \`median (min–max)\`. CPU is user and system time
-of the whole process tree, as the kernel counts it. Memory is the peak of resident memory (VmHWM). Everything runs on loopback. The box is a process of
-its own with its usual settings, except: no greeting delay, and limits out of the way (calls are still counted). SPF, DKIM and DMARC are looked up for
-real, in a name server in a process of its own.
+work in the same run, in turn (A B A B …), after a warm-up: of incoming mail, after 15,000 messages, until which a box compiles what it runs. Ratios are
+of medians; figures read \`median (min–max)\`. CPU is user and system time of the whole process tree, as the kernel counts it. Memory is the peak of
+resident memory (VmHWM). Everything runs on loopback. The box is a process of its own, started by \`bin/pillarbox\` with its usual settings, except: no
+greeting delay, and limits out of the way (calls are still counted). SPF, DKIM and DMARC are looked up for real, in a name server in a process of its own.
 
 ### Goals
 
@@ -98,8 +98,8 @@ ${all.map(({ bench, load, rounds, scale, at }) => `- ${bench}: ${load.before.toF
 
 \`\`\`
 apt install postfix gcc        # smtp-source, the peer, and the shim of the slow disk
-npm run bench                  # all of it, some 20 minutes; as root, because Postfix must start as root
-npm run bench -- plain real    # these only: plain real attachment slow-disk calls tools live prompt fan-out dispatch outbound deferred million footprint
+npm run bench                  # all of it; as root, because Postfix must start as root
+npm run bench -- plain real    # these only; a name that there is not lists them
 npm run bench -- --rounds 1 --scale 0.2 --messages 20000     # a quick look
 npm run bench -- --wait 10 --write                           # wait up to 10 minutes for a quiet machine before each, and write this page
 npm run bench -- --page                                      # measure nothing, write this page anew from bench/results.json and bench/reasons.md

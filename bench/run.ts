@@ -7,10 +7,13 @@ import { attachment } from './goals/attachment.ts'
 import { boxes } from './goals/boxes.ts'
 import { calls } from './goals/calls.ts'
 import { waiting } from './goals/deferred.ts'
+import { creates } from './goals/creates.ts'
 import { dispatch } from './goals/dispatch.ts'
 import { fanOut } from './goals/fan-out.ts'
 import { firstView } from './goals/first-view.ts'
 import { footprint } from './goals/footprint.ts'
+import { growth } from './goals/growth.ts'
+import { install } from './goals/install.ts'
 import { live } from './goals/live.ts'
 import { million } from './goals/million.ts'
 import { outbound } from './goals/outbound.ts'
@@ -18,7 +21,7 @@ import { plain } from './goals/plain.ts'
 import { policies } from './goals/policies.ts'
 import { prompt } from './goals/prompt.ts'
 import { real } from './goals/real.ts'
-import { slowDisk } from './goals/slow-disk.ts'
+import { slowedIngest } from './goals/slow-disk.ts'
 import { tools } from './goals/tools.ts'
 import { describeMachine, waitForQuiet } from './machine.ts'
 import { type Result, tell, write, writePage } from './report.ts'
@@ -27,8 +30,9 @@ const benches: Bench[] = [
   plain,
   real,
   attachment,
-  slowDisk,
+  slowedIngest,
   calls,
+  creates,
   tools,
   live,
   prompt,
@@ -38,7 +42,9 @@ const benches: Bench[] = [
   policies,
   waiting,
   million,
+  growth,
   footprint,
+  install,
   firstView,
   boxes,
 ]

@@ -12,7 +12,7 @@ import { figure, inTurn, quantile, shown, type Side, spreadOf } from '../measure
 import { usageOf } from '../process-tree.ts'
 import { openStore } from '../seed.ts'
 
-const deferred = 100_000
+const deferred = 1_000_000
 const lanes = 5000
 const claims = 500
 
@@ -23,8 +23,13 @@ export const waiting: Bench = {
   async run({ directory, rounds, scale }) {
     await using ending = new AsyncDisposableStack()
     const [full, empty] = [join(directory, 'full'), join(directory, 'empty')]
-    for (const each of [full, empty]) await (await openStore(each)).close()
-    fill(join(full, 'pillarbox.db'))
+    let account = ''
+    for (const each of [full, empty]) {
+      const store = await openStore(each)
+      account ||= store.caller.account_id
+      await store.close()
+    }
+    fill(join(full, 'pillarbox.db'), account)
     const took = await claimEach(full)
     mkdirSync(join(directory, 'dns'))
     const dns = await startNameServer(join(directory, 'dns'), { txt: {}, a: {} })
@@ -68,12 +73,12 @@ export const waiting: Bench = {
 }
 
 /** Copies of mail, each tried once and put off for an hour or more. */
-function fill(file: string): void {
+function fill(file: string, account: string): void {
   const database = new DatabaseSync(file)
   const now = later(0)
   database.exec('BEGIN')
   const add = database.prepare(
-    `INSERT INTO deliveries_queue (id, kind, lane, load, due_at, created_at, attempts, tries) VALUES (?, 'email', ?, ?, ?, ?, 1, 1)`,
+    `INSERT INTO deliveries_queue (id, kind, lane, account_id, load, due_at, created_at, attempts, tries) VALUES (?, 'email', ?, ?, ?, ?, ?, 1, 1)`,
   )
   const tried = database.prepare(
     `INSERT INTO delivery_attempts (delivery_seq, number, started_at, ended_at, outcome, answer) VALUES (?, 1, ?, ?, 'deferred', ?)`,
@@ -81,11 +86,11 @@ function fill(file: string): void {
   for (let number = 0; number < deferred; number++) {
     const load = JSON.stringify({ recipient_seq: number + 1 })
     const due = later(3_600_000 + Math.floor(Math.random() * 10_800_000))
-    const { lastInsertRowid } = add.run(newId('dlv'), laneOf(number), load, due, now)
+    const { lastInsertRowid } = add.run(newId('dlv'), laneOf(number), account, load, due, now)
     tried.run(lastInsertRowid, now, now, JSON.stringify({ outcome: 'deferred', smtp_code: 450, response: 'Later' }))
   }
   database.exec(
-    `INSERT INTO delivery_lanes (kind, lane, due_at) SELECT kind, lane, min(due_at) FROM deliveries_queue GROUP BY kind, lane`,
+    `INSERT INTO delivery_lanes (kind, lane, account_id, due_at) SELECT kind, lane, account_id, min(due_at) FROM deliveries_queue GROUP BY kind, lane, account_id`,
   )
   database.exec('COMMIT')
   database.close()

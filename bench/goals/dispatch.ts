@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { post } from '../api.ts'
 import { startIngestBox } from '../ingest.ts'
 import { type Bench, finding } from '../finding.ts'
-import { inTurn, shown, type Side, spreadOf } from '../measure.ts'
+import { inTurn, shown, type Side, spreadOf, warmUp } from '../measure.ts'
 import { monotonic, type Program, startProgram } from '../program.ts'
 import { usageOf } from '../process-tree.ts'
 
@@ -39,6 +39,7 @@ export const dispatch: Bench = {
       const flood = (): Promise<unknown> => bare.ask('post', { urls, times: events, body: JSON.stringify(envelope), together })
       const posts = events * endpoints
       const sides = [side('box', box.pid, sink, posts, make), side('bare undici', bare.pid, sink, posts, flood)]
+      await warmUp(sides[0]!, 2)
       const samples = await inTurn(sides, rounds)
       const of = (name: string, figure: string) => spreadOf(samples.get(name), figure)
       const said = (name: string): string =>

@@ -19,11 +19,11 @@ export const footprint: Bench = {
       what: 'Memory of an idle box, 5 s after its start',
       against: '–',
       value: idle,
-      most: 180,
+      most: 160,
       unit: 'MB',
       figures: [`resident ${idle.toFixed(0)} MB`],
     })
-    return [memory, disk('signed 4 KB', real, 2.5), disk('177 KB with an attachment', large, 1.2)]
+    return [memory, disk('signed 4 KB', real, 2), disk('177 KB with an attachment', large, 1.1)]
   },
 }
 

@@ -3,12 +3,12 @@ import { identityIds, realtime } from '../api.ts'
 import { type Bench, finding } from '../finding.ts'
 import { startIngestBox } from '../ingest.ts'
 import type { Paced } from '../load/pace.ts'
-import { inTurn, quantile, shown, spreadOf } from '../measure.ts'
+import { inTurn, quantile, shown, type Spread, spreadOf } from '../measure.ts'
 import { senderDomain } from '../messages.ts'
 import { startProgram } from '../program.ts'
 import { boxDomain } from '../seed.ts'
 
-const perSecond = 200
+const perSecond = 500
 const mailboxes = 200
 
 /** Mail at a fixed rate to mailboxes that each have a subscriber: from the 250 to the frame (P7). */
@@ -56,22 +56,23 @@ export const live: Bench = {
       const what = `250 to the frame on the subscriber’s socket at ${perSecond} msg/s`
       const from = (share: string): string =>
         `from the moment it was to be sent to the frame, ${share} ${shown(spreadOf(samples, `ms ${share} whole`))} ms`
-      return (['p50', 'p99'] as const).map((share) => {
-        const late = spreadOf(samples, `ms ${share}`)
-        return finding({
+      const late = (share: string): Spread => spreadOf(samples, `ms ${share}`)
+      return [
+        finding({
           goal: 'P7',
-          what: `${what}, ${share}`,
+          what: `${what}, p99`,
           against: '–',
-          value: late.median,
-          most: share === 'p50' ? 5 : 25,
+          value: late('p99').median,
+          most: 5,
           unit: 'ms',
           figures: [
-            `after the 250 was read, ${share} ${shown(late)} ms`,
-            from(share),
+            `after the 250 was read, p50 ${shown(late('p50'))} ms, p99 ${shown(late('p99'))} ms`,
+            from('p50'),
+            from('p99'),
             `${mailboxes} mailboxes, each with its socket`,
           ],
-        })
-      })
+        }),
+      ]
     } finally {
       listeners.stop()
       mail.stop()

@@ -1,18 +1,15 @@
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type Bench, finding } from '../finding.ts'
 import { boxSide, coldRounds, startIngestBox } from '../ingest.ts'
+import { slowDisk } from '../slow-disk.ts'
 import { inTurn, shown, spreadOf, warmUp } from '../measure.ts'
 
 /** Every fsync takes 5 ms longer: how much mail still comes in, and how long the event loop ever stands still (P6). */
-export const slowDisk: Bench = {
+export const slowedIngest: Bench = {
   name: 'slow-disk',
   goals: ['P6'],
   async run({ directory, rounds, scale }) {
-    const shim = join(directory, 'slow-disk.so')
-    execFileSync('cc', ['-shared', '-fPIC', '-O2', '-o', shim, fileURLToPath(new URL('../slow-disk.c', import.meta.url)), '-ldl'])
     const work = { message: { size: 4096 }, sessions: 50, messages: Math.round(4000 * scale) }
     const stalls = { usual: join(directory, 'usual.json'), slow: join(directory, 'slow.json') }
     const preload = new URL('../stalls.ts', import.meta.url).href
@@ -23,7 +20,7 @@ export const slowDisk: Bench = {
     })
     const slow = await startIngestBox(join(directory, 'slow'), work, cold + rounds, {
       preload,
-      env: { BENCH_STALLS_FILE: stalls.slow, LD_PRELOAD: shim, SLOW_DISK_MICROSECONDS: '5000' },
+      env: { BENCH_STALLS_FILE: stalls.slow, ...slowDisk(directory, 5) },
     })
     const sides = [boxSide(usual, work, 'usual disk'), boxSide(slow, work, 'slow disk')]
     try {

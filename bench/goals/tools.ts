@@ -12,10 +12,10 @@ const connections = 16
 /** The revisions of the protocol that clients speak: the present one, and the last that begins with `initialize`. */
 const revisions = ['2026-07-28', '2025-11-25'] as const
 
-/** The tools of `/mcp` beside the calls that they make: P21 and P22. */
+/** The tools of `/mcp` beside the calls that they make: P26 and P27. */
 export const tools: Bench = {
   name: 'tools',
-  goals: ['P21', 'P22'],
+  goals: ['P26', 'P27'],
   async run({ directory, rounds, scale }) {
     const box = await startIngestBox(join(directory, 'box'), { message: { size: 0 }, sessions: 1, messages: 1 }, 0)
     try {
@@ -75,7 +75,7 @@ function cost(revision: string, samples: Map<string, Sample[]>): Finding {
   const of = (name: string, figure: string) => spreadOf(samples.get(name), figure)
   const [tool, rest] = [of(revision, 'µs CPU/call'), of('REST', 'µs CPU/call')]
   return finding({
-    goal: 'P21',
+    goal: 'P26',
     what: `CPU of read_message by /mcp, revision ${revision}`,
     against: 'GET of the same e-mail',
     value: tool.median / rest.median,
@@ -91,7 +91,7 @@ function size(listed: string): Finding {
   const { result } = JSON.parse(listed) as { result: { tools: { inputSchema: object }[] } }
   const schemas = result.tools.map(({ inputSchema }) => JSON.stringify(inputSchema)).join('')
   return finding({
-    goal: 'P22',
+    goal: 'P27',
     what: 'Input schemas of the tools of a key of one identity',
     against: '–',
     value: Buffer.byteLength(schemas) / 1000,

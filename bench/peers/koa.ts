@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -12,13 +12,17 @@ export interface BareKoa {
 }
 
 /** Starts it over answers by path; `created` is what it says to POST. */
-export async function startBareKoa(directory: string, answers: Record<string, string>): Promise<BareKoa> {
+export async function startBareKoa(
+  directory: string,
+  answers: Record<string, string>,
+  env: Record<string, string> = {},
+): Promise<BareKoa> {
   const file = join(directory, 'answers.json')
   writeFileSync(file, JSON.stringify(answers))
   const program = fileURLToPath(new URL('bare-koa.ts', import.meta.url))
-  const child = spawn(process.execPath, [program, join(directory, 'bare.db'), file], {
+  const child = spawn(process.execPath, [program, join(mkdtempSync(join(directory, 'bare-')), 'bare.db'), file], {
     // as an operator runs it
-    env: { ...process.env, NODE_ENV: 'production' },
+    env: { ...process.env, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const [port] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]

@@ -222,6 +222,11 @@ test.each(Object.entries(kinds))('%s messages are read as by the library, or lef
   expect(read).toBeGreaterThan(rounds / 100)
 })
 
+test('a subject of words without letters is none', async () => {
+  const { read, different } = await compared([Buffer.from('Subject: =?utf-8?B??=\r\n\r\nhello\r\n')])
+  expect({ read, different }).toEqual({ read: 1, different: [] })
+})
+
 test('a large attachment is the same in pieces', async () => {
   const content = Buffer.from(Array.from({ length: 3_000_000 }, (_, at) => (at * at) % 251))
   for (const width of [76, 75, 4]) {

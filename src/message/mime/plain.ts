@@ -38,7 +38,9 @@ export function plainMime(raw: Buffer, fields: readonly HeaderField[]): Mime | n
 function plainSubject(fields: readonly HeaderField[]): string | undefined | null {
   const field = fields.find(({ name }) => name === 'subject')
   if (field === undefined || field.value === '') return undefined
-  return field.isUtf8 && !/\p{Cc}/u.test(field.value) ? decodeWords(field.value) : null
+  if (!field.isUtf8 || /\p{Cc}/u.test(field.value)) return null
+  const decoded = decodeWords(field.value)
+  return decoded === '' ? undefined : decoded
 }
 
 /** True if a leaf is displayed as text. An inline text with a file name is an attachment, except as an alternative. */
