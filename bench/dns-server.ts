@@ -7,6 +7,8 @@ export interface Zone {
   a: Record<string, string>
   /** The name of each address. */
   ptr?: Record<string, string>
+  mx?: Record<string, string>
+  cname?: Record<string, string>
 }
 
 // runs as a process of its own: `node dns-server.ts zone.json [host port]`; says its address and answers until it is told to stop
@@ -16,4 +18,6 @@ const stub = await DnsStub.start(host, port === undefined ? undefined : Number(p
 for (const [name, text] of Object.entries(zone.txt)) stub.txt(name, text)
 for (const [name, address] of Object.entries(zone.a)) stub.a(name, address)
 for (const [address, name] of Object.entries(zone.ptr ?? {})) stub.ptr(address, name)
+for (const [name, exchange] of Object.entries(zone.mx ?? {})) stub.mx(name, exchange)
+for (const [name, target] of Object.entries(zone.cname ?? {})) stub.cname(name, target)
 process.stdout.write(`${stub.servers[0]!}\n`)
