@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -26,11 +25,11 @@ const checking = 60_000
 export async function manyDomains(directory: string, scale: number): Promise<Finding[]> {
   const count = Math.round(domains * scale)
   const data = join(directory, 'data')
-  await fill(data, count)
-  const zone = await zoneOf(data, directory, count)
+  const id = await fill(data, count)
+  const zone = await zoneOf(directory, { data, id, count })
   const dns = await startNameServer(directory, zone)
   try {
-    await verifyFirst(data, dns.address)
+    await verify(id, data, dns.address)
     const due = Date.now() + 15_000
     seenLikeFirst(data, new Date(due))
     const box = await startBox({ directory: data, dns: dns.address })
@@ -76,8 +75,8 @@ function nameOf(number: number): string {
   return `d${number}.many.test`
 }
 
-async function fill(data: string, count: number): Promise<void> {
-  mkdirSync(data, { recursive: true })
+/** Answers the id of the first. */
+async function fill(data: string, count: number): Promise<string> {
   const store = await openStore(data)
   const keys = new DkimKeys({
     database: store.database,
@@ -89,10 +88,11 @@ async function fill(data: string, count: number): Promise<void> {
   const [active, spare] = [await keys.make(''), await keys.make('')]
   const now = new Date().toISOString()
   const later = new Date(Date.now() + 24 * 3600_000).toISOString()
-  for (let first = 0; first < count; first += 500) {
+  const ids = Array.from({ length: count }, () => newId('dom'))
+  for (let done = 0; done < count; done += 500) {
     await store.database.transaction(async (tx) => {
-      for (let number = first; number < Math.min(count, first + 500); number++) {
-        const owner = { id: newId('dom'), name: nameOf(number) }
+      for (let number = done; number < Math.min(count, done + 500); number++) {
+        const owner = { id: ids[number]!, name: nameOf(number) }
         await tx.run(
           sql`INSERT INTO domains (id, account_id, name, status, receives, verified_at, next_check_at, created_at)
             VALUES (${owner.id}, ${store.caller.account_id}, ${owner.name}, 'verified', 1, ${now}, ${later}, ${now})`,
@@ -103,15 +103,12 @@ async function fill(data: string, count: number): Promise<void> {
     })
   }
   await store.close()
+  return ids[0]!
 }
 
 /** What the box asks for in the DNS of all domains, from what it asks for in that of the first. */
-async function zoneOf(data: string, directory: string, count: number): Promise<Zone> {
-  const dns = await startNameServer(directory, { txt: {}, a: {} })
-  const box = await startBox({ directory: data, dns: dns.address })
-  const { dns_records } = await first(box)
-  await box.stop()
-  dns.stop()
+async function zoneOf(directory: string, { data, id, count }: { data: string; id: string; count: number }): Promise<Zone> {
+  const { dns_records } = await askedOfEmpty(directory, data, id)
   const zone = { txt: {}, a: {}, mx: {}, cname: {} } as Required<Omit<Zone, 'ptr'>>
   for (const { type, name, value, priority } of dns_records) {
     if (type === 'MX') zone.a[value] = '127.0.0.1'
@@ -125,10 +122,15 @@ async function zoneOf(data: string, directory: string, count: number): Promise<Z
   return zone
 }
 
-async function first(box: Box): Promise<Domain> {
-  const found = (await pageOf(box, '')).data.find(({ name }) => name === nameOf(0))
-  if (!found) throw new Error(`${nameOf(0)} is not on the first page of the domains.`)
-  return found
+/** A domain of a box that finds nothing in the DNS. */
+async function askedOfEmpty(directory: string, data: string, id: string): Promise<Domain> {
+  await using ending = new AsyncDisposableStack()
+  const dns = await startNameServer(directory, { txt: {}, a: {} })
+  ending.defer(() => dns.stop())
+  const box = await startBox({ directory: data, dns: dns.address })
+  ending.defer(() => box.stop())
+  // before both are stopped
+  return await ask<Domain>(box, `/v1/domains/${id}`)
 }
 
 interface DomainPage {
@@ -136,17 +138,17 @@ interface DomainPage {
   next_cursor: string | null
 }
 
-async function pageOf(box: Box, cursor: string): Promise<DomainPage> {
-  const response = await fetch(`${box.url}/v1/domains?limit=200${cursor && `&cursor=${cursor}`}`, { headers: authorized })
-  if (!response.ok) throw new Error(`The list of domains was answered ${response.status}: ${await response.text()}`)
-  return (await response.json()) as DomainPage
+async function ask<Answer>(box: Box, path: string): Promise<Answer> {
+  const response = await fetch(box.url + path, { headers: authorized })
+  if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`)
+  return (await response.json()) as Answer
 }
 
 /** Answers how many calls it took. */
 async function listAll(box: Box, count: number): Promise<number> {
   let [calls, seen] = [0, 0]
   for (let cursor: string | null = ''; cursor !== null; calls++) {
-    const page = await pageOf(box, cursor)
+    const page: DomainPage = await ask(box, `/v1/domains?limit=200${cursor && `&cursor=${cursor}`}`)
     seen += page.data.filter(({ name, status }) => name !== 'pillarbox.test' && status === 'verified').length
     cursor = page.next_cursor
   }
@@ -154,14 +156,13 @@ async function listAll(box: Box, count: number): Promise<number> {
   return calls
 }
 
-/** Checks the first by the API, and throws unless all its records are right. */
-async function verifyFirst(data: string, dns: string): Promise<void> {
+/** Has a domain checked by the API, and throws unless all its records are right. */
+async function verify(id: string, data: string, dns: string): Promise<void> {
   const box = await startBox({ directory: data, dns })
   try {
-    const { id } = await first(box)
-    const { dns_records } = await post<Domain>(box, `/v1/domains/${id}/verify`, {})
+    const { name, dns_records } = await post<Domain>(box, `/v1/domains/${id}/verify`, {})
     const wrong = dns_records.filter(({ status }) => status !== 'valid')
-    if (wrong.length > 0) throw new Error(`${nameOf(0)} is not verified: ${JSON.stringify(wrong)}`)
+    if (wrong.length > 0) throw new Error(`${name} is not verified: ${JSON.stringify(wrong)}`)
   } finally {
     await box.stop()
   }

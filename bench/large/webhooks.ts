@@ -18,7 +18,7 @@ const webhooks = 50_000
 /** The most that an account may have. */
 const ofAccount = 1000
 const created = 100
-const events = 200
+const renames = 200
 
 /** So many webhooks in all, in accounts that have as many as they may. Each is for one identity. */
 export async function manyWebhooks(directory: string, scale: number): Promise<Finding[]> {
@@ -43,13 +43,13 @@ export async function manyWebhooks(directory: string, scale: number): Promise<Fi
     }
   })
   const delivered = await costOf(box, async () => {
-    for (let number = 1; number <= events; number++) {
+    for (let number = 1; number <= renames; number++) {
       await rename(box, id, `told ${number}`)
       await sink.ask('until', number)
     }
   })
   const { count } = await sink.ask<{ count: number }>('told')
-  if (count !== events) throw new Error(`${count} posts came of ${events}.`)
+  if (count !== renames) throw new Error(`${count} posts came of ${renames}.`)
   const all = (accounts * ofAccount).toLocaleString('en')
   return [
     startOf(box, `${all} webhooks`),
@@ -57,8 +57,8 @@ export async function manyWebhooks(directory: string, scale: number): Promise<Fi
       `${created} in an account that has then ${ofAccount.toLocaleString('en')}, ${figure(made.cpu / created)} ms CPU each`,
       peakOf(box),
     ]),
-    told('P30', `An event that concerns one of ${all} webhooks, from the call to the post`, delivered.time / events, 'ms', [
-      `${events} one after the other, ${each(delivered, events)} each, with the call that makes it`,
+    told('P30', `An event that concerns one of ${all} webhooks, from the call to the post`, delivered.time / renames, 'ms', [
+      `${renames} one after the other, ${each(delivered, renames)} each, with the call that makes it`,
       peakOf(box),
     ]),
   ]
