@@ -27,8 +27,7 @@ import {
   Whole,
 } from './config/values.ts'
 import { doctor, log } from './config/operation.ts'
-import { blobs } from './config/database/blobs.ts'
-import { database } from './config/database/settings.ts'
+import { blobs, database } from './config/database/settings.ts'
 import { trimEnd } from './core/text.ts'
 import { backup, retention } from './config/retention.ts'
 import { acme } from './config/acme.ts'

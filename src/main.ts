@@ -12,7 +12,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   config: async () => (await import('./commands/config.ts')).addConfigCommand,
   key: async () => (await import('./commands/key.ts')).addKeyCommand,
   reputation: async () => (await import('./commands/reputation.ts')).addReputationCommand,
-  reload: async () => (await import('./commands/reload.ts')).addReloadCommand,
+  reload: async () => (await import('./commands/config.ts')).addReloadCommand,
   account: async () => (await import('./commands/account.ts')).addAccountCommand,
   people: async () => (await import('./commands/people.ts')).addPeopleCommand,
   audit: async () => (await import('./commands/audit.ts')).addAuditCommand,

@@ -99,7 +99,7 @@ export function side(
 }
 
 function judge({ goal, what, least }: Question, cold: Sample, samples: Map<string, Sample[]>): Finding[] {
-  const of = (name: string, figure: string) => spreadOf(samples.get(name), figure)
+  const of = (name: string, field: string) => spreadOf(samples.get(name), field)
   const [ours, bare] = [of('box', 'calls/s'), of('bare Koa', 'calls/s')]
   const [oursP99, bareP99] = [of('box', 'ms p99'), of('bare Koa', 'ms p99')]
   const cpu = (name: string) => shown(of(name, 'µs CPU/call'))

@@ -5,7 +5,6 @@ import type { ModuleBasis, Module } from '../module.ts'
 import type { PolicyModule } from '../policy/module.ts'
 import type { RetentionModule } from '../ops/retention/module.ts'
 import { Cards } from './cards.ts'
-import { heldCardReveals } from './held-reveals.ts'
 import { Ledger } from './ledger.ts'
 import {
   cardApproved,
@@ -19,7 +18,7 @@ import {
   cardRevealed,
   cardUnfrozen,
 } from './model.ts'
-import { Reveals } from './reveals.ts'
+import { heldCardReveals, Reveals } from './reveals.ts'
 import { routes } from './routes.ts'
 
 interface Deps extends ModuleBasis {

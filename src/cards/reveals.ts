@@ -1,15 +1,29 @@
+import { hash } from 'node:crypto'
 import type { Basis } from '../basis.ts'
-import { iso } from '../core/clock.ts'
+import { type Clock, iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
+import { isOfLiving } from '../identities/row.ts'
+import type { HeldReveals } from '../policy/held-reveals.ts'
+import type { PolicyModule } from '../policy/module.ts'
 import type { PolicyCheck } from '../policy/policy-check.ts'
 import { empty, sql, type Transaction } from '../store/database.ts'
 import { givenForm } from './encrypted.ts'
-import type { HeldCardReveals } from './held-reveals.ts'
 import { type Ledger, type TransactionRow, toCardTransaction } from './ledger.ts'
-import { cardRevealed, type Revealed, type RevealInput, type RevealReason } from './model.ts'
+import {
+  cardApproved,
+  cardExpired,
+  cardHeld,
+  cardRejected,
+  cardRevealed,
+  type Revealed,
+  type RevealInput,
+  type RevealReason,
+} from './model.ts'
 import { budgetState, type CardRow, rollOver, rowOf, spentAt, toCard } from './row.ts'
 import { readSecret } from './secrets.ts'
+
+export type HeldCardReveals = HeldReveals<'card', CardRow>
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   ledger: Ledger
@@ -162,4 +176,24 @@ const refusals: Record<Refusal, string> = {
 
 function refusalOf({ status }: CardRow): Refusal {
   return status === 'frozen' ? 'card_frozen' : status === 'cancelled' ? 'card_cancelled' : 'budget_exceeded'
+}
+
+/** The reveals that wait for a person, or were approved: of a card, for an amount or a smaller one. */
+export function heldCardReveals(policy: PolicyModule, clock: Clock): HeldCardReveals {
+  return policy.heldReveals({
+    kind: 'card',
+    find: (reader, id) =>
+      reader.get<CardRow>(sql`SELECT * FROM cards WHERE id = ${id} AND ${isOfLiving(sql`identity_id`, iso(clock.now()))}`),
+    digest: ({ id }, { amount_cents, purpose }) => hash('sha256', `${id}\n${amount_cents ?? ''}\n${purpose ?? ''}`),
+    isExact: false,
+    show: (row, { amount_cents, purpose, used_at, hold }) => ({
+      ...toCard(row, clock.now()),
+      amount_cents,
+      purpose,
+      used_at,
+      hold,
+    }),
+    repeated: 'the same key and this amount or a smaller one',
+    events: { held: cardHeld, approved: cardApproved, rejected: cardRejected, expired: cardExpired },
+  })
 }

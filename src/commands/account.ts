@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import type { Account, Person, SetupLink } from '../accounts/model.ts'
-import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
+import { type Box, everyOne, ofBox, onBox, type Printed } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
-import { everyOne } from './support/found.ts'
 import { askPassword } from './support/prompt.ts'
 import { table } from './support/say.ts'
 

@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import { moneyText } from '../core/text.ts'
 import type { Hold, HoldRow } from '../policy/model.ts'
-import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
-import { everyOne } from './support/found.ts'
+import { type Box, everyOne, ofBox, onBox, type Printed } from './support/box.ts'
 import { table } from './support/say.ts'
 
 export function addHoldsCommand(program: Command): void {

@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import type { Identity, ReducedIdentity, Storage } from '../identities/model.ts'
-import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
-import { everyOne, identityNamed } from './support/found.ts'
+import { type Box, everyOne, identityNamed, ofBox, onBox, type Printed } from './support/box.ts'
 import { confirmed } from './support/prompt.ts'
 import { bytes, table } from './support/say.ts'
 

@@ -1,8 +1,16 @@
 import type { Command } from 'commander'
 import type { ApiKey, KeyRevoked } from '../accounts/model.ts'
-import { type Box, type BoxOptions, ofBox, onBox, openedExclusively, type Printed } from './support/box.ts'
+import {
+  type Box,
+  type BoxOptions,
+  everyOne,
+  identityNamed,
+  ofBox,
+  onBox,
+  openedExclusively,
+  type Printed,
+} from './support/box.ts'
 import { Failure } from './support/refuse.ts'
-import { everyOne, identityNamed } from './support/found.ts'
 import { say, table } from './support/say.ts'
 
 const which = 'its id or label'

@@ -4,7 +4,7 @@ import { second } from '../core/clock.ts'
 import type { RealtimeToken } from '../realtime/model.ts'
 import type { EventEnvelope } from '../timeline/model.ts'
 import { newSecret, signatureHeaders, signingKey, type WebhookKey } from '../webhooks/signature.ts'
-import { identityNamed } from './support/found.ts'
+import { identityNamed } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { remark, say, withJson } from './support/say.ts'
 

@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
 import type { Invitation, InvitationLink, Person, PersonRemoved } from '../accounts/model.ts'
 import { roles } from '../core/scopes.ts'
-import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
-import { everyOne } from './support/found.ts'
+import { type Box, everyOne, ofBox, onBox, type Printed } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { table } from './support/say.ts'
 

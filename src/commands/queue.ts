@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
 import type { QueueEntry, QueueEntryWithHistory, QueueSummary } from '../ops/status/model.ts'
-import { type Box, ofBox, onBox, type Printed } from './support/box.ts'
-import { everyOne } from './support/found.ts'
+import { type Box, everyOne, ofBox, onBox, type Printed } from './support/box.ts'
 import { span, table } from './support/say.ts'
 
 export function addQueueCommand(program: Command): void {

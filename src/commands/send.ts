@@ -2,9 +2,8 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { Delivery, Email } from '../mail/model.ts'
-import { type Box, type BoxOptions, ofBox, withBox } from './support/box.ts'
+import { type Box, type BoxOptions, identityNamed, ofBox, withBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
-import { identityNamed } from './support/found.ts'
 import { say } from './support/say.ts'
 
 interface Options extends BoxOptions {

@@ -3,7 +3,6 @@ import type { Cascade } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
 import type { Module, ModuleBasis } from '../module.ts'
 import type { PolicyModule } from '../policy/module.ts'
-import { heldLoginReveals } from './held-reveals.ts'
 import { Logins } from './logins.ts'
 import {
   loginApproved,
@@ -15,7 +14,7 @@ import {
   loginRevealed,
   loginUpdated,
 } from './model.ts'
-import { Reveals } from './reveals.ts'
+import { heldLoginReveals, Reveals } from './reveals.ts'
 import { routes } from './routes.ts'
 import { sealedSecrets, Secrets } from './secrets.ts'
 

@@ -1,11 +1,25 @@
+import { hash } from 'node:crypto'
 import type { Basis } from '../basis.ts'
+import type { Clock } from '../core/clock.ts'
 import { type Caller, readerOf } from '../core/scopes.ts'
+import type { HeldReveals } from '../policy/held-reveals.ts'
+import type { PolicyModule } from '../policy/module.ts'
 import type { PolicyCheck } from '../policy/policy-check.ts'
 import type { Transaction } from '../store/database.ts'
-import type { HeldLoginReveals } from './held-reveals.ts'
-import { type LoginPurpose, loginRevealed, type LoginSecrets, type RevealedLogin } from './model.ts'
-import { type LoginRow, rowOf } from './row.ts'
+import {
+  loginApproved,
+  loginExpired,
+  loginHeld,
+  type LoginPurpose,
+  loginRejected,
+  loginRevealed,
+  type LoginSecrets,
+  type RevealedLogin,
+} from './model.ts'
+import { hostOf, livingRow, type LoginRow, noted, rowOf } from './row.ts'
 import type { Secrets } from './secrets.ts'
+
+export type HeldLoginReveals = HeldReveals<'login', LoginRow>
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   secrets: Secrets
@@ -54,4 +68,20 @@ export class Reveals {
     const username = (await secrets.read(tx, identity_id, username_slot)) as string | null
     return { identity_id, username, ...((await secrets.read(tx, identity_id, secrets_slot)) as LoginSecrets) }
   }
+}
+
+/** The reveals that wait for a person, or were approved. Their place is known once one was approved. */
+export function heldLoginReveals(policy: PolicyModule, clock: Clock): HeldLoginReveals {
+  return policy.heldReveals({
+    kind: 'login',
+    find: (reader, id) => livingRow(reader, clock, id),
+    // the place is approved too, and a changed login may have other secrets
+    digest: ({ id, label, url, place, updated_at }, { purpose }) =>
+      hash('sha256', [id, label, url ?? '', place, updated_at, purpose ?? ''].join('\n')),
+    isExact: true,
+    show: (row, { purpose, used_at, hold }) => ({ ...noted(row), host: hostOf(row.url), purpose, used_at, hold }),
+    events: { held: loginHeld, approved: loginApproved, rejected: loginRejected, expired: loginExpired },
+    repeated: 'the same key and purpose',
+    approved: (tx, { identity_id, place }) => policy.policyCheck.notePlace(tx, identity_id, place),
+  })
 }

@@ -39,8 +39,7 @@ function plainSubject(fields: readonly HeaderField[]): string | undefined | null
   const field = fields.find(({ name }) => name === 'subject')
   if (field === undefined || field.value === '') return undefined
   if (!field.isUtf8 || /\p{Cc}/u.test(field.value)) return null
-  const decoded = decodeWords(field.value)
-  return decoded === '' ? undefined : decoded
+  return decodeWords(field.value) || undefined
 }
 
 /** True if a leaf is displayed as text. An inline text with a file name is an attachment, except as an alternative. */

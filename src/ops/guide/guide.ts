@@ -1,3 +1,4 @@
+import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { SendingRights } from '../../domains/sending.ts'
 
 /** What is true of this box when the page is read. */
@@ -106,4 +107,24 @@ function smsText(provider: string | undefined): string {
   if (provider === 'loopback')
     return 'Text messages reach only numbers of this box, for trying: ask whoever runs it to set sms.provider for real ones.'
   return `Text messages are sent and received by ${provider}: \`POST /v1/identities/{id}/sms {"to": "+14155550100", "body": "…"}\`.`
+}
+
+/** The page that agents read first. */
+export function guideRoutes(facts: () => BoxFacts): AnyRoute[] {
+  return [
+    routeOf('Reference')('GET', '/llms.txt', {
+      root: true,
+      scope: 'public',
+      rate: 'document',
+      summary: 'Get the guide for agents',
+      description:
+        'What an agent with a key needs: what this box can do now, and the commonest jobs with their calls and responses, in at most 6 kB.',
+      download: 'text/plain',
+      handle: async () => ({
+        type: 'text/plain; charset=utf-8',
+        bytes: Buffer.from(guide(facts())),
+        headers: { 'Content-Disposition': 'inline' },
+      }),
+    }),
+  ]
 }

@@ -1,4 +1,4 @@
-import { RowSum } from './row-sum.ts'
+import { createHash } from 'node:crypto'
 import { type IndexedEmail, type Row, searchTable, type Source, type Table, type Target, type Words } from './side.ts'
 
 export interface CopyProgress {
@@ -101,4 +101,53 @@ async function sumOf(batches: AsyncIterable<Row[]>, signal: AbortSignal | undefi
 
 async function* asRows(batches: AsyncIterable<number[]>): AsyncIterable<Row[]> {
   for await (const batch of batches) yield batch.map((seq) => [seq])
+}
+
+/** The number of rows and a checksum of them that does not depend on their order: the sum of their SHA-256. */
+export class RowSum {
+  #count = 0
+  readonly #sum = new Uint32Array(8)
+
+  add(row: Row): void {
+    const hash = createHash('sha256')
+    for (const value of row) {
+      if (value === null) hash.update('-')
+      else if (value instanceof Uint8Array) hash.update(`b${value.length}:`).update(value)
+      else if (typeof value === 'string') hash.update(`t${Buffer.byteLength(value)}:${value}`)
+      else hash.update(`n${value}:`)
+    }
+    const digest = hash.digest()
+    for (let index = 0; index < 8; index += 1) this.#sum[index]! += digest.readUInt32BE(4 * index)
+    this.#count += 1
+  }
+
+  get rows(): number {
+    return this.#count
+  }
+
+  /** In hex. */
+  get checksum(): string {
+    return [...this.#sum].map((part) => part.toString(16).padStart(8, '0')).join('')
+  }
+}
+
+/** What a copy is a copy of: a box at one moment. A box that was started since is at another. */
+interface Origin {
+  box_id: string
+  moment: unknown
+}
+
+/** Says at which moment a database is; a start of the box changes it. */
+export const momentQuery = `SELECT (SELECT head_seq FROM audit_chain) AS audit, (SELECT coalesce(max(seq), 0) FROM events) AS events,
+  (SELECT probed FROM box) AS probed, (SELECT master_key_name FROM box) AS master_key`
+
+/** The origin as it is noted in an unfinished copy. */
+export function originOf(box_id: string, moment: unknown): string {
+  const origin: Origin = { box_id, moment }
+  return JSON.stringify(origin)
+}
+
+/** True if an unfinished copy is one of this box, of any moment. */
+export function isOfBox(origin: string, box_id: string): boolean {
+  return (JSON.parse(origin) as Origin).box_id === box_id
 }
