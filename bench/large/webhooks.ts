@@ -52,7 +52,7 @@ export async function manyWebhooks(directory: string, scale: number): Promise<Fi
   if (count !== renames) throw new Error(`${count} posts came of ${renames}.`)
   const all = (accounts * ofAccount).toLocaleString('en')
   return [
-    startOf(box, `${all} webhooks`),
+    await startOf(box, `${all} webhooks`, directory),
     told('P30', `A webhook created by the API, in a box with ${all}, one after the other`, made.time / created, 'ms', [
       `${created} in an account that has then ${ofAccount.toLocaleString('en')}, ${figure(made.cpu / created)} ms CPU each`,
       peakOf(box),
