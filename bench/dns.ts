@@ -20,11 +20,20 @@ export async function startNameServer(directory: string, zone: Zone, at?: { host
   const child = spawn(process.execPath, [program, file, ...(at ? [at.host, String(at.port)] : [])], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
+  const stop = (): void => void child.kill()
+  // nobody else would end it when the bench is interrupted
+  process.once('exit', stop)
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`The name server ended with ${String(code)}.`)
   })
   const [said] = (await Promise.race([once(child.stdout.setEncoding('utf8'), 'data'), ended])) as [string]
   // when it is stopped, nobody waits for its end
   ended.catch(() => undefined)
-  return { address: said.trim(), stop: () => void child.kill() }
+  return {
+    address: said.trim(),
+    stop() {
+      process.off('exit', stop)
+      stop()
+    },
+  }
 }

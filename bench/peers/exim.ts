@@ -19,7 +19,7 @@ export async function startExim(directory: string): Promise<MailServer> {
     files: { 'etc/exim4/exim4.conf': config({ host, port, spool }) },
   }
   const child = await spawnOver(layer, directory, ['/usr/sbin/exim4', '-bdf'])
-  await greeting('Exim', child, { host, port })
+  const said = await greeting('Exim', child, { host, port })
   return {
     name: 'Exim',
     does: 'queue only, checks nothing',
@@ -30,6 +30,7 @@ export async function startExim(directory: string): Promise<MailServer> {
       for (const name of ['input', 'msglog']) rmSync(join(spool, name), { recursive: true, force: true })
     },
     stop: ender(child, 'SIGKILL'),
+    said,
   }
 }
 

@@ -26,6 +26,10 @@ export interface MailServer {
   /** Forgets what it has stored. */
   clear?(): void
   stop(): Promise<void>
+  /** The end of what it has written to its standard output and error. */
+  said(): string
+  /** Why it is sent nothing more: a round went wrong. */
+  failure?: string
 }
 
 /** Starts each, one after the other; says which cannot be had, and why. */
@@ -46,36 +50,49 @@ export function shareOf(work: Work, share = 1): Work {
   return { ...work, messages: Math.max(1, Math.round(work.messages * share)) }
 }
 
-/** Its rounds, timed to the last 250; its CPU is taken when all is delivered, as is the second rate. */
+/** Its rounds, timed to the last 250; its CPU is taken when all is delivered, as is the second rate. After a round that goes wrong there are none. */
 export function serverSide(server: MailServer, whole: Work): Side {
-  const { name, host, port, pid, sessions = Infinity } = server
+  const { name } = server
   const work = shareOf(whole, server.share)
   return {
     name,
     async round() {
-      const before = usageOf(pid)
-      const began = performance.now()
-      const to = { to: `box@${boxDomain}`, from: `feedback@${senderDomain}` }
-      const seconds = await send({ host, port, ...work, ...to, sessions: Math.min(work.sessions, sessions) })
-      await server.delivered?.(work.messages)
-      const drained = (performance.now() - began) / 1000
-      await pause(500)
-      const after = usageOf(pid)
-      server.clear?.()
-      return {
-        'msg/s': work.messages / seconds,
-        ...(server.delivered ? { 'msg/s delivered': work.messages / drained } : {}),
-        'µs CPU/msg': (after.cpu - before.cpu) / work.messages,
-        'MB peak': after.peak,
+      if (server.failure !== undefined) return {}
+      try {
+        return await sent(server, work)
+      } catch (error) {
+        server.failure = error instanceof Error ? error.message.trim() : String(error)
+        process.stderr.write(`  ${name} is left out: ${server.failure}\n${server.said()}\n`)
+        return {}
       }
     },
+  }
+}
+
+async function sent(server: MailServer, work: Work): Promise<Sample> {
+  const { host, port, pid, sessions = Infinity } = server
+  const before = usageOf(pid)
+  const began = performance.now()
+  const to = { to: `box@${boxDomain}`, from: `feedback@${senderDomain}` }
+  const seconds = await send({ host, port, ...work, ...to, sessions: Math.min(work.sessions, sessions) })
+  await server.delivered?.(work.messages)
+  const drained = (performance.now() - began) / 1000
+  await pause(500)
+  const after = usageOf(pid)
+  server.clear?.()
+  return {
+    'msg/s': work.messages / seconds,
+    ...(server.delivered ? { 'msg/s delivered': work.messages / drained } : {}),
+    'µs CPU/msg': (after.cpu - before.cpu) / work.messages,
+    'MB peak': after.peak,
   }
 }
 
 /** A line of figures of each. */
 export function serverFigures(servers: MailServer[], samples: Map<string, Sample[]>, work: Work): string[] {
   return servers.map((server) => {
-    const { name, does, sessions = Infinity } = server
+    const { name, does, sessions = Infinity, failure } = server
+    if (failure !== undefined) return `${name} (${does}) left out: ${failure}`
     const of = (figure: string): string => shown(spreadOf(samples.get(name), figure))
     const stored = server.delivered ? `, ${of('msg/s delivered')} msg/s until all is delivered` : ''
     const fewer = sessions < work.sessions ? ` over ${sessions} sessions, the most it takes` : ''
@@ -83,8 +100,11 @@ export function serverFigures(servers: MailServer[], samples: Map<string, Sample
   })
 }
 
-/** Waits for the greeting of a server that was started; throws with what it said when it ends instead, or does not come within half a minute. */
-export async function greeting(name: string, child: ChildProcess, at: { host: string; port: number }): Promise<void> {
+/**
+ * Waits for the greeting of a server that was started; throws with what it said when it ends instead, or does not come within half a minute. Answers how
+ * to ask for the end of what it says.
+ */
+export async function greeting(name: string, child: ChildProcess, at: { host: string; port: number }): Promise<() => string> {
   let said = ''
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2000)))
@@ -95,6 +115,7 @@ export async function greeting(name: string, child: ChildProcess, at: { host: st
     }
     await pause(100)
   }
+  return () => said
 }
 
 async function greets(at: { host: string; port: number }): Promise<boolean> {

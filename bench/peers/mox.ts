@@ -54,14 +54,14 @@ export async function startMox(directory: string, work: Work, rounds: number): P
     await end()
     nameServer.stop()
   }
+  const does = `SPF, DKIM, DMARC, reputation and junk checked, ${accounts} accounts`
   try {
-    await greeting('mox', child, { host, port })
+    const said = await greeting('mox', child, { host, port })
+    return { name: 'mox', does, host, port, pid: child.pid!, sessions, share, stop, said }
   } catch (error) {
     await stop()
     throw error
   }
-  const does = `SPF, DKIM, DMARC, reputation and junk checked, ${accounts} accounts`
-  return { name: 'mox', does, host, port, pid: child.pid!, sessions, share, stop }
 }
 
 function server({ host, port }: { host: string; port: number }): string {

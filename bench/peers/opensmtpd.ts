@@ -25,7 +25,7 @@ match from any for domain "${boxDomain}" action keep
   // what is over the root is in memory: its queue has to be on the disk
   const script = 'mkdir -p /var/spool/smtpd && mount --bind "$0" /var/spool/smtpd && exec /usr/sbin/smtpd -d'
   const child = await spawnOver(layer, directory, ['sh', '-c', script, queue])
-  await greeting('OpenSMTPD', child, { host, port })
+  const said = await greeting('OpenSMTPD', child, { host, port })
   const fresh = join(mail, 'new')
   return {
     name: 'OpenSMTPD',
@@ -39,5 +39,6 @@ match from any for domain "${boxDomain}" action keep
       for (const name of readdirSync(fresh)) rmSync(join(fresh, name))
     },
     stop: ender(child, 'SIGKILL'),
+    said,
   }
 }
