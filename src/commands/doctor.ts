@@ -121,8 +121,9 @@ function coloured(text: string): string {
 
 function formatLines(lines: Line[]): string {
   const width = Math.max(...lines.map(({ name }) => name.length))
-  const text = lines.map(({ name, subject, status, message, fix }) => {
-    const head = `${status.toUpperCase()}  ${name.padEnd(width)}  ${subject}  ${message}`
+  const text = lines.map(({ name, subject, status, message, fix, box }) => {
+    const where = box === undefined ? '' : `${box}: `
+    const head = `${status.toUpperCase()}  ${name.padEnd(width)}  ${where}${subject}  ${message}`
     return fix === null ? head : `${head}\n      fix: ${fix.replaceAll('\n', '\n           ')}`
   })
   const { pass, warn, fail } = summary(lines)

@@ -3,10 +3,9 @@ import { readFileSync } from 'node:fs'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
-import { Readable } from 'node:stream'
 import { callbackify } from 'node:util'
 import type { Agent, buildConnector } from 'undici'
-import { ByteBuffer, tooManyChunksReason } from '../core/byte-buffer.ts'
+import { tooManyChunksReason } from '../core/byte-buffer.ts'
 import { Fault } from '../core/fault.ts'
 import type { WorkLimits } from './work-limiter.ts'
 import { Networks } from './networks.ts'
@@ -50,8 +49,8 @@ type DialOptions = Parameters<OutsideDial>[0]
 
 const require = createRequire(import.meta.url)
 
-// loaded with the first request: it is a fifth of what a command on a stopped box would load
-const undici = (): typeof import('undici') => require('undici') as typeof import('undici')
+/** The library, loaded with the first request: it is a fifth of what a command on a stopped box would load. */
+export const undici = (): typeof import('undici') => require('undici') as typeof import('undici')
 
 /** A failed request, with the reason as a sentence. */
 export class Unreachable extends Error {
@@ -186,7 +185,7 @@ export class Outside {
       else agent.dispatch({ origin: url.origin, path, ...httpRequest }, exchange)
       return await exchange.answer
     } catch (error) {
-      throw error instanceof Unreachable || error instanceof Fault ? error : new Unreachable(reason(error), error)
+      throw error instanceof Unreachable || error instanceof Fault ? error : new Unreachable(failureReason(error), error)
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', cut)
@@ -299,54 +298,6 @@ function fixedLookup(addresses: LookupAddress[]): LookupFunction {
   }
 }
 
-/** Error codes of failures before anything was sent. */
-const notSent =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|CERT_|ERR_TLS|SELF_SIGNED|DEPTH_ZERO|UNABLE_)/
-
-interface ConfiguredRequest {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
-  headers: string[] | Record<string, string>
-  body: Uint8Array | Iterable<Uint8Array> | null
-  signal: AbortSignal
-  limit: number
-  alone?: boolean
-}
-
-/**
- * Calls a server that the operator configured, without address checks. Throws Unreachable when the request was certainly not sent, any other
- * error when it may have been, also for a response above `limit` bytes. `alone` uses a new connection: a kept one may be closed while it is
- * reused, and then it is unknown whether the server received the request.
- */
-export async function callConfigured(
-  url: URL,
-  input: ConfiguredRequest,
-): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string }> {
-  const { body, ...answer } = await fetchConfigured(url, input)
-  return { ...answer, text: body.toString('utf8') }
-}
-
-/** The same for a response that is no text. */
-export async function fetchConfigured(url: URL, input: ConfiguredRequest): Promise<OutsideDocument> {
-  const { limit, alone = false, body, ...asked } = input
-  // pieces of an iterable are sent one after another
-  const sent = body === null || body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false })
-  const answer = await undici()
-    .request(url, { ...asked, body: sent, reset: alone })
-    .catch((error: unknown) => {
-      throw notSent.test((error as NodeJS.ErrnoException).code ?? '') ? new Unreachable(reason(error), error) : error
-    })
-  return { status: answer.statusCode, headers: answer.headers, body: await readBody(answer.body, limit) }
-}
-
-async function readBody(body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
-  const bytes = new ByteBuffer()
-  for await (const chunk of body) {
-    if (bytes.size + chunk.length > limit) throw new Error(`the response is larger than ${limit} bytes`)
-    bytes.add(chunk)
-  }
-  return bytes.take()!
-}
-
 function hostOf(url: Pick<URL, 'hostname'>): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
@@ -361,7 +312,8 @@ const reasons: Record<string, string> = {
   ENETUNREACH: 'there is no route to it',
 }
 
-function reason(error: unknown): string {
+/** Why a request failed, as the rest of a sentence. */
+export function failureReason(error: unknown): string {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if (at instanceof Unreachable) return at.message
     const code = (at as NodeJS.ErrnoException).code ?? ''

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AwsV4Signer } from 'aws4fetch'
-import { fetchConfigured } from '../net/outside.ts'
+import { fetchConfigured } from '../net/configured.ts'
 import type { OutsideDocument } from '../net/exchange.ts'
 import { BucketFailure, failureOf } from './bucket-failure.ts'
 

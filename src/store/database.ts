@@ -75,6 +75,8 @@ export interface KnownBox {
 export interface Run {
   /** A new one after others have taken this run for ended. */
   readonly id: string
+  /** The machine and the data directory, by which the other boxes know this one; empty on SQLite, where there is no other. */
+  readonly name: string
   /** True if other boxes may run on the same database. */
   readonly shared: boolean
   /** False while others may take this run for ended: nothing may be under way. */

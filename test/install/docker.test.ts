@@ -141,7 +141,9 @@ test('compose-several.yaml has the addresses and ports of the example of HAProxy
   expect(services.haproxy.volumes[0]).toMatch(/^\.\.\/config\/haproxy\.cfg\.example:/)
   for (const name of ['one', 'two']) {
     expect(example).toContain(`server ${name} ${addressOf(name)}:25 `)
-    const { environment, volumes, build } = services[name]
+    const { environment, volumes, build, hostname } = services[name]
+    // by which the boxes know each other, whatever container they are in
+    expect(hostname).toBe(name)
     expect(read(join('docker', build.context, build.dockerfile))).toBe(read('docker/Dockerfile'))
     expect(volumes.map((mount: string) => mount.split(':')[1])).toEqual(JSON.parse(all('VOLUME')[0]!))
     const directory = folder()

@@ -494,6 +494,8 @@ export interface DoctorChange {
   message: string
   /** the remedy, verbatim: a command, a setting, a DNS record */
   fix: string | null
+  /** of several boxes on one database, the one whose machine was checked; absent for what all have */
+  box?: string | undefined
   /** its status before; null for a new line */
   before: 'pass' | 'warn' | 'fail' | null
   since: string
@@ -509,6 +511,8 @@ export interface DoctorLine {
   message: string
   /** the remedy, verbatim: a command, a setting, a DNS record */
   fix: string | null
+  /** of several boxes on one database, the one whose machine was checked; absent for what all have */
+  box?: string | undefined
   /** time since which it has this status */
   since: string
   checked_at: string

@@ -90,8 +90,10 @@ export const accountTools: Tool[] = [
       const wrong = lines.filter(({ status }) => status !== 'pass')
       text.line(`${lines.length - wrong.length} checks pass, ${wrong.length} do not.`)
       // what others' servers answered is in it
-      for (const { name, subject, status, message, fix } of wrong) {
-        if (!text.foreign(`${status} ${name} ${subject}: `, `${message}${fix === null ? '' : ` Remedy: ${fix}`}`, 600)) break
+      for (const { name, subject, status, message, fix, box } of wrong) {
+        const where = box === undefined ? '' : `${box}: `
+        if (!text.foreign(`${status} ${name} ${where}${subject}: `, `${message}${fix === null ? '' : ` Remedy: ${fix}`}`, 600))
+          break
       }
       return { text: text.toString(), data: { problems: wrong.length } }
     },

@@ -8,12 +8,20 @@ export interface Check {
   /** Usually the name of its lines. */
   name: string
   pace: Pace
+  /** True if it is about what all boxes on one database have: one of them runs it by itself. Others are about a machine, and are run by each. */
+  shared: boolean
   /** Runs the check; throws only for bugs. `asked` when requested by a caller: caches are bypassed. */
   run(asked: boolean): Promise<Line[]>
 }
 
+/** A check of the machine of the box: its files, settings and listeners, and what it can reach. */
 export function newCheck(name: string, pace: Pace, run: Check['run']): Check {
-  return { name, pace, run }
+  return { name, pace, shared: false, run }
+}
+
+/** A check of what all boxes on one database have. */
+export function sharedCheck(name: string, pace: Pace, run: Check['run']): Check {
+  return { name, pace, shared: true, run }
 }
 
 interface Say {

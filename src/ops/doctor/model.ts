@@ -13,6 +13,8 @@ export interface Line {
   status: Status
   message: string
   fix: string | null
+  /** The box whose machine it is about, where several use the database. */
+  box?: string | undefined
 }
 
 const shape = {
@@ -21,6 +23,10 @@ const shape = {
   status: Status,
   message: z.string().meta({ description: 'the finding' }),
   fix: z.string().nullable().meta({ description: 'the remedy, verbatim: a command, a setting, a DNS record' }),
+  box: z
+    .string()
+    .optional()
+    .meta({ description: 'of several boxes on one database, the one whose machine was checked; absent for what all have' }),
 }
 
 export const DoctorLine = z

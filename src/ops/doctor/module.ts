@@ -2,7 +2,7 @@ import { createHmac, randomInt } from 'node:crypto'
 import { resolve } from 'node:path'
 import { type Config, sharedSettings } from '../../config.ts'
 import { day, hour, iso } from '../../core/clock.ts'
-import { callConfigured } from '../../net/outside.ts'
+import { callConfigured } from '../../net/configured.ts'
 import { inquire } from '../../mailauth/inquire.ts'
 import type { ModuleBasis, Module } from '../../module.ts'
 import { type Database, sql } from '../../store/database.ts'
@@ -39,6 +39,7 @@ import type {
 import { Doctor } from './doctor.ts'
 import { doctorChanged } from './model.ts'
 import { ExternalView } from './external-view.ts'
+import { boxOf } from './stored-lines.ts'
 import { routes } from './routes.ts'
 
 interface Deps extends ModuleBasis, BoxSources {
@@ -55,7 +56,10 @@ export function doctorModule(deps: Deps): Module {
   let checks = checksOf(deps, deps.config, running)
   const doctor = new Doctor({ ...deps, dataDirectory: doctorSettings(deps.config).data_dir, checks: () => checks })
   const due = async (): Promise<void> => {
-    if (since !== undefined && performance.now() - since > grace) await doctor.runDue()
+    if (since === undefined || performance.now() - since <= grace) return
+    const { run, several } = deps.database
+    // while the server is away its machine is checked all the same
+    await doctor.runDue(!several || (await run.leads('doctor').catch(() => false)))
   }
   return {
     name: 'doctor',
@@ -203,13 +207,16 @@ async function newest(database: Database): Promise<number | undefined> {
 
 /** Stores one value an hour for a week; returns the earlier ones. */
 async function recordFreeSpace(database: Database, now: number, free: number): Promise<{ at: number; free: number }[]> {
-  const past = await database.all<{ at: string; free: number }>(sql`SELECT at, free FROM doctor_free ORDER BY at`)
+  const box = boxOf(database)
+  const past = await database.all<{ at: string; free: number }>(
+    sql`SELECT at, free FROM doctor_free WHERE box = ${box} ORDER BY at`,
+  )
   const last = past.at(-1)
   if (last === undefined || now - Date.parse(last.at) >= hour) {
     await database
       .transaction(async (tx) => {
         await tx.run(sql`DELETE FROM doctor_free WHERE at < ${iso(now - 7 * day)}`)
-        await tx.run(sql`INSERT INTO doctor_free (at, free) VALUES (${iso(now)}, ${free}) ON CONFLICT DO NOTHING`)
+        await tx.run(sql`INSERT INTO doctor_free (box, at, free) VALUES (${box}, ${iso(now)}, ${free}) ON CONFLICT DO NOTHING`)
       })
       // a full disk cannot store a value
       .catch(() => undefined)

@@ -12,7 +12,7 @@ export function routes(doctor: Doctor): AnyRoute[] {
       sdk: 'doctor.get',
       summary: 'Get the last results of the doctor',
       description:
-        'The health of the box, line by line; each problem has a remedy. Checks run automatically: local ones every 5 minutes, those that contact other servers every 6 hours.',
+        'The health of the box, line by line; each problem has a remedy. Checks run automatically: local ones every 5 minutes, those that contact other servers every 6 hours. Where several boxes use one database, each has lines of its machine, with its name as box.',
       reply: DoctorReport,
       timeout: 60_000,
       handle: () => doctor.report(),
@@ -23,7 +23,8 @@ export function routes(doctor: Doctor): AnyRoute[] {
       operator: true,
       sdk: 'doctor.run',
       summary: 'Run all checks of the doctor',
-      description: 'Runs every check, which may take half a minute, and returns the lines. Concurrent calls share one run.',
+      description:
+        'Runs every check, which may take half a minute, and returns the lines. Concurrent calls share one run. Of the machines of other boxes on the database the lines are those of their last checks.',
       reply: DoctorReport,
       // also with a full disk, when it is needed most
       stores: false,

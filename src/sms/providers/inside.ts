@@ -1,7 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import { parseForeign } from '../../core/json.ts'
 import { retryAfter } from '../../queue/backoff.ts'
-import { callConfigured, Unreachable } from '../../net/outside.ts'
+import { callConfigured } from '../../net/configured.ts'
+import { Unreachable } from '../../net/outside.ts'
 import { Busy, Lost, Rejected } from '../provider.ts'
 
 /** The timeout of one request in milliseconds. */

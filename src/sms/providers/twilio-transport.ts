@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { retryAfter } from '../../queue/backoff.ts'
-import { callConfigured, Unreachable } from '../../net/outside.ts'
+import { callConfigured } from '../../net/configured.ts'
+import { Unreachable } from '../../net/outside.ts'
 import { Busy, Lost } from '../provider.ts'
 import { redact } from './inside.ts'
 

@@ -24,6 +24,9 @@ const take = `INSERT INTO leases (name, run_id) VALUES ($1, $2) ON CONFLICT (nam
 /** Milliseconds for which the process does nothing before it is told, and for which it is told. */
 const delays = { least: 1000, told: hour }
 
+/** The name of a box that was given none. */
+const unnamed = 'unknown'
+
 /** Milliseconds for which a box that was lost is known. */
 const known = day
 
@@ -92,6 +95,10 @@ export class Heartbeat implements Run {
     return this.#id
   }
 
+  get name(): string {
+    return this.#deps.name ?? unnamed
+  }
+
   get alive(): boolean {
     return !this.#isLost && performance.now() - this.#sent < this.#times.lost
   }
@@ -115,7 +122,7 @@ export class Heartbeat implements Run {
     const connection = await this.#connection.open()
     const { rows } = await this.#ask(connection, listing, [this.#id, known])
     return (rows as BoxRow[]).map(({ name, own, since, lost, ahead, delay, delayed, report }) => ({
-      name: name ?? 'unknown',
+      name: name ?? unnamed,
       own: own === 1,
       since,
       lost: lost === 1,

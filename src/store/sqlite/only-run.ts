@@ -4,6 +4,7 @@ import { type Caches, type KnownBox, type Run, type Sql, sql } from '../database
 /** The run of the only box on a database: its data directory is locked, so that every other run has ended. */
 export class OnlyRun implements Run {
   readonly id = randomUUID()
+  readonly name = ''
   readonly shared = false
   readonly alive = true
 

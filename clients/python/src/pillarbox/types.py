@@ -521,6 +521,8 @@ class DoctorChange(TypedDict):
     """the finding"""
     fix: str | None
     """the remedy, verbatim: a command, a setting, a DNS record"""
+    box: NotRequired[str]
+    """of several boxes on one database, the one whose machine was checked; absent for what all have"""
     before: Literal["pass", "warn", "fail"] | None
     """its status before; null for a new line"""
     since: str
@@ -536,6 +538,8 @@ class DoctorLine(TypedDict):
     """the finding"""
     fix: str | None
     """the remedy, verbatim: a command, a setting, a DNS record"""
+    box: NotRequired[str]
+    """of several boxes on one database, the one whose machine was checked; absent for what all have"""
     since: str
     """time since which it has this status"""
     checked_at: str

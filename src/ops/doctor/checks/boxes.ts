@@ -1,5 +1,5 @@
 import type { BoxReport, KnownBox } from '../../../store/database.ts'
-import { about, newCheck, type Check, spell } from '../check.ts'
+import { about, sharedCheck, type Check, spell } from '../check.ts'
 import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
 import { mend, clockLimits } from './clock.ts'
@@ -10,7 +10,7 @@ const late = 2000
 
 /** Compares the boxes on the same database, where there may be some. */
 export function otherBoxes({ database }: Pick<BoxContext, 'database'>): Check {
-  return newCheck('boxes', 'often', async () => {
+  return sharedCheck('boxes', 'often', async () => {
     if (!database.several) return []
     const known = await database.run.boxes()
     const boxes = known.filter((box) => !box.lost)

@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { formatEndpoint } from '../../../core/domain-names.ts'
 import { day } from '../../../core/clock.ts'
-import { about, newCheck, type Check, reasonOf, spell } from '../check.ts'
+import { about, newCheck, sharedCheck, type Check, reasonOf, spell } from '../check.ts'
 import { type ShownCertificate } from '../conversation.ts'
 import type { Line } from '../model.ts'
 import type { BoxContext, ConfiguredPair, ListenerEndpoint, OuterContext } from '../context.ts'
@@ -107,7 +107,7 @@ function untrusted(
 
 /** Checks whether enabled reports to other domains can be sent. */
 export function reports({ reports: status }: BoxContext): Check {
-  return newCheck('reports', 'often', async () => {
+  return sharedCheck('reports', 'often', async () => {
     const obstacle = status()
     if (obstacle === undefined) return []
     const line = about('reports', 'to other domains')

@@ -1,5 +1,5 @@
 import type { Database, ServerReport } from '../../../store/database.ts'
-import { about, newCheck, type Check } from '../check.ts'
+import { about, sharedCheck, type Check } from '../check.ts'
 import type { Line } from '../model.ts'
 
 /** Connections of a box to the server. */
@@ -7,7 +7,7 @@ const ofOneBox = 12
 
 /** Compares the database server with what a box needs of it, where the database is on one. */
 export function databaseServer({ database }: { database: Pick<Database, 'inspect' | 'several'> }): Check {
-  return newCheck('database server', 'often', async () => {
+  return sharedCheck('database server', 'often', async () => {
     const report = await database.inspect()
     if (report === null) return []
     return [

@@ -1,16 +1,16 @@
 import type { DomainStatusReport } from '../../../domains/status.ts'
-import { about, newCheck, type Check } from '../check.ts'
+import { about, sharedCheck, type Check } from '../check.ts'
 import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
 
 /** One line for each kind of record of each domain. */
 export function domains({ lookUpDomains: lookUp }: BoxContext): Check {
-  return newCheck('domains', 'often', async (asked) => (await lookUp(asked)).flatMap((domain) => linesOf(domain)))
+  return sharedCheck('domains', 'often', async (asked) => (await lookUp(asked)).flatMap((domain) => linesOf(domain)))
 }
 
 /** Whether mail from the box's own domain can be sent to any address. */
 export function sending({ sendingRights, settings }: BoxContext): Check {
-  return newCheck('sending', 'often', async () => {
+  return sharedCheck('sending', 'often', async () => {
     const { explanation, fix } = sendingRights()
     const line = about('sending', settings.domain)
     // a box that is not to send is not at fault

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { isPublic } from '../../../net/public-addresses.ts'
-import { about, newCheck, type Check } from '../check.ts'
+import { about, newCheck, sharedCheck, type Check } from '../check.ts'
 import type { BoxContext, OuterContext } from '../context.ts'
 import type { Line } from '../model.ts'
 import type { Ask, ExternalView } from '../external-view.ts'
@@ -73,7 +73,7 @@ async function goesBack(externalView: ExternalView, ask: Ask, address: string): 
 
 /** Checks for identities of other accounts with role names of the operator, created before those were reserved. */
 export function operatorNames({ database, settings: { domain }, account }: BoxContext): Check {
-  return newCheck('operator_names', 'usual', async () => {
+  return sharedCheck('operator_names', 'usual', async () => {
     const addresses = [...receivingRoles].map((name) => `${name}@${domain}`)
     const rows = await database.all<{ address: string; id: string; account_id: string }>(
       sql`SELECT address, identities.id, identities.account_id FROM addresses JOIN identities ON identities.id = addresses.identity_id

@@ -11,7 +11,8 @@ export function port25({ externalView, database, probe, settings, isOurs, now }:
   return newCheck('port25', 'seldom', async () => {
     const line = about('port25', mode)
     if (mode === 'none') return []
-    const left = mode === 'direct' ? await lately(database, now(), isOurs) : undefined
+    // with several boxes another one may have sent it, from its own address
+    const left = mode === 'direct' && !database.several ? await lately(database, now(), isOurs) : undefined
     if (left !== undefined) return [line.pass(`Mail to ${left} was just sent.`)]
     // a box without a public address does not probe other servers
     if (mode === 'direct' && (await externalView.ask((ask) => externalView.addresses(ask))).length === 0) return []

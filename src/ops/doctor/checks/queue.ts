@@ -1,12 +1,12 @@
 import { hour, minute } from '../../../core/clock.ts'
 import { type Database, sql } from '../../../store/database.ts'
-import { about, newCheck, type Check, spell } from '../check.ts'
+import { about, sharedCheck, type Check, spell } from '../check.ts'
 import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
 
 /** Checks the queue: its length, its age, and whether deliveries succeed; without what waits because its account is stopped. */
 export function queue({ database, now, running }: BoxContext): Check {
-  return newCheck('queue', 'often', async () => {
+  return sharedCheck('queue', 'often', async () => {
     const kinds = await database.all<Kind>(
       sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
           WHERE state = 'waiting' AND account_id NOT IN (SELECT account_id FROM stopped_accounts) GROUP BY kind ORDER BY kind`,

@@ -1,12 +1,12 @@
 import { sql } from '../../../store/database.ts'
-import { about, newCheck, type Check } from '../check.ts'
+import { about, sharedCheck, type Check } from '../check.ts'
 import type { BoxContext } from '../context.ts'
 
 const maxLines = 50
 
 /** Checks for people who sign in without a second factor. */
 export function secondFactors({ database, state }: BoxContext): Check {
-  return newCheck('second_factor', 'usual', async () => {
+  return sharedCheck('second_factor', 'usual', async () => {
     const rows = await database.all<{ id: string; account_id: string; confirmed_at: string | null }>(
       sql`SELECT id, account_id, confirmed_at FROM logins ORDER BY account_id, seq`,
     )

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks'
 import { BucketFailure, remedies } from '../../../objects/bucket-failure.ts'
 import { type Database, sql } from '../../../store/database.ts'
-import { about, newCheck, type Check, reasonOf } from '../check.ts'
+import { about, newCheck, sharedCheck, type Check, reasonOf } from '../check.ts'
 import type { BoxContext, DoctorSettings } from '../context.ts'
 import type { Line } from '../model.ts'
 import { proof, restoring, writing } from '../remedies.ts'
@@ -30,7 +30,7 @@ export function storeWrites({ database, settings }: Deps): Check {
 
 /** Checks that the last rotation of the master key is complete. */
 export function storeRewritten({ database }: { database: Pick<Database, 'get'> }): Check {
-  return newCheck('store rewritten', 'often', async () => {
+  return sharedCheck('store rewritten', 'often', async () => {
     const due = await database.get(sql`SELECT 1 FROM box WHERE rewrite_due = 1`)
     if (!due) return []
     const message = 'It may hold bytes that the former master key decrypts: it was not rewritten after the rotation.'
@@ -40,7 +40,7 @@ export function storeRewritten({ database }: { database: Pick<Database, 'get'> }
 
 /** Checks the integrity of the database, page by page (`PRAGMA quick_check`). */
 export function storeWhole(deps: Deps): Check {
-  return newCheck('store whole', 'seldom', async () => [await whole(deps)])
+  return sharedCheck('store whole', 'seldom', async () => [await whole(deps)])
 }
 
 /** Reads twice before reporting damage: restoring a backup loses later data. */

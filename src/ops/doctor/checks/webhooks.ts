@@ -1,6 +1,6 @@
 import { minute } from '../../../core/clock.ts'
 import { sql } from '../../../store/database.ts'
-import { about, newCheck, type Check, spell } from '../check.ts'
+import { about, sharedCheck, type Check, spell } from '../check.ts'
 import type { BoxContext } from '../context.ts'
 
 interface Row {
@@ -20,7 +20,7 @@ const usual = 10 * minute
 
 /** Checks for webhooks of any account that fail, or were disabled for it. */
 export function webhooks({ database, now }: BoxContext): Check {
-  return newCheck('webhooks', 'often', async () => {
+  return sharedCheck('webhooks', 'often', async () => {
     const rows = await database.all<Row>(
       sql`SELECT id, url, active, failing_since, disabled_at, disabled_reason FROM webhooks
           WHERE (active = 1 AND failing_since IS NOT NULL AND failing_since <= ${new Date(now() - usual).toISOString()})

@@ -43,7 +43,7 @@ export function DoctorLines(): JSX.Element {
                 {order
                   .flatMap((status) => lines.filter((line) => line.status === status))
                   .map((line) => (
-                    <CheckLine key={`${line.name} ${line.subject}`} line={line} />
+                    <CheckLine key={`${line.name} ${line.subject} ${line.box ?? ''}`} line={line} />
                   ))}
               </ul>
             )}
@@ -54,13 +54,13 @@ export function DoctorLines(): JSX.Element {
   )
 }
 
-function CheckLine({ line: { name, subject, status, message, fix, since } }: { line: DoctorLine }): JSX.Element {
+function CheckLine({ line: { name, subject, status, message, fix, since, box } }: { line: DoctorLine }): JSX.Element {
   const { tone, word } = marks[status]
   return (
     <li>
       <Mark tone={tone}>{word}</Mark>
       <span class="grow">
-        <strong>{name}</strong> <span class="faint">{subject}</span>
+        <strong>{name}</strong> <span class="faint">{box === undefined ? subject : `${box}: ${subject}`}</span>
         <br />
         {message}
         {fix !== null && (
