@@ -43,6 +43,7 @@ keep_environment =
 host_lookup =
 queue_only = true
 smtp_accept_max = 200
+smtp_connect_backlog = 128
 smtp_accept_max_per_connection = 0
 smtp_accept_queue_per_connection = 0
 domainlist local_domains = ${boxDomain}

@@ -17,7 +17,7 @@ export interface MailServer {
   host: string
   port: number
   pid: number
-  /** The most connections that it takes from one address. */
+  /** The most connections that it takes at once. */
   sessions?: number
   /** Part of the messages of a round that it is sent: fewer where it is slow. */
   share?: number
@@ -95,7 +95,7 @@ export function serverFigures(servers: MailServer[], samples: Map<string, Sample
     if (failure !== undefined) return `${name} (${does}) left out: ${failure}`
     const of = (figure: string): string => shown(spreadOf(samples.get(name), figure))
     const stored = server.delivered ? `, ${of('msg/s delivered')} msg/s until all is delivered` : ''
-    const fewer = sessions < work.sessions ? ` over ${sessions} sessions, the most it takes` : ''
+    const fewer = sessions < work.sessions ? ` over ${sessions} sessions, the most it takes at once` : ''
     return `${name} (${does}) ${of('msg/s')} msg/s accepted${fewer}${stored}, ${of('µs CPU/msg')} µs CPU a message`
   })
 }
@@ -107,7 +107,7 @@ export function serverFigures(servers: MailServer[], samples: Map<string, Sample
 export async function greeting(name: string, child: ChildProcess, at: { host: string; port: number }): Promise<() => string> {
   let said = ''
   for (const stream of [child.stdout, child.stderr])
-    stream?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-2000)))
+    stream?.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-10_000)))
   for (let attempt = 0; !(await greets(at)); attempt++) {
     if (attempt === 300 || child.exitCode !== null || child.signalCode !== null) {
       child.kill('SIGKILL')

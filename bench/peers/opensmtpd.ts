@@ -33,7 +33,9 @@ match from any for domain "${boxDomain}" action keep
     host,
     port,
     pid: child.pid!,
-    share: 1 / 10,
+    // those beyond its queue of waiting connections, which is short, would try again after a second
+    sessions: 10,
+    share: 1 / 4,
     delivered: (count) => waitForFiles('OpenSMTPD', () => countFiles(fresh), count),
     clear() {
       for (const name of readdirSync(fresh)) rmSync(join(fresh, name))
