@@ -14,6 +14,7 @@ import { firstView } from './goals/first-view.ts'
 import { footprint } from './goals/footprint.ts'
 import { growth } from './goals/growth.ts'
 import { install } from './goals/install.ts'
+import { large } from './goals/large.ts'
 import { live } from './goals/live.ts'
 import { million } from './goals/million.ts'
 import { outbound } from './goals/outbound.ts'
@@ -45,6 +46,7 @@ const benches: Bench[] = [
   growth,
   footprint,
   install,
+  large,
   firstView,
   boxes,
 ]
