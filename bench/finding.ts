@@ -21,7 +21,8 @@ export interface Finding {
   wanted: string
   /** As it was measured: `2.10 ×`. */
   reached: string
-  met: boolean
+  /** Null without a goal. */
+  met: boolean | null
   /** How far from the goal, in words. */
   by: string
   /** The figures behind the ratio, one a line. */
@@ -51,7 +52,7 @@ interface Measured {
 export function finding({ value, least, most, unit = '×', figures, ...named }: Measured): Finding {
   const bound = least ?? most
   const reached = `${figure(value)} ${unit}`
-  if (bound === undefined) return { ...named, wanted: '–', reached, met: true, by: 'without a goal', figures }
+  if (bound === undefined) return { ...named, wanted: '–', reached, met: null, by: 'no goal', figures }
   const met = least === undefined ? value <= bound : value >= bound
   // how much better (or worse) than the bound, whichever way better lies
   const distance = least === undefined ? bound / value : value / bound
