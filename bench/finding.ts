@@ -17,11 +17,12 @@ export interface Finding {
   goal: string
   what: string
   against: string
-  /** As the goal is written: `≥ 4 ×`. */
+  /** As the goal is written: `≥ 4 ×`; `–` where there is none. */
   wanted: string
   /** As it was measured: `2.10 ×`. */
   reached: string
-  met: boolean
+  /** Null without a goal. */
+  met: boolean | null
   /** How far from the goal, in words. */
   by: string
   /** The figures behind the ratio, one a line. */
@@ -40,7 +41,7 @@ interface Measured {
   what: string
   against: string
   value: number
-  /** The bound, and which side of it is good. */
+  /** The bound, and which side of it is good; without one the value is only told. */
   least?: number
   most?: number
   unit?: string
@@ -49,7 +50,9 @@ interface Measured {
 
 /** Judges a value by its bound. */
 export function finding({ value, least, most, unit = '×', figures, ...named }: Measured): Finding {
-  const bound = least ?? most!
+  const bound = least ?? most
+  const reached = `${figure(value)} ${unit}`
+  if (bound === undefined) return { ...named, wanted: '–', reached, met: null, by: 'no goal', figures }
   const met = least === undefined ? value <= bound : value >= bound
   // how much better (or worse) than the bound, whichever way better lies
   const distance = least === undefined ? bound / value : value / bound
@@ -57,7 +60,7 @@ export function finding({ value, least, most, unit = '×', figures, ...named }: 
   return {
     ...named,
     wanted: `${least === undefined ? '≤' : '≥'} ${bound} ${unit}`,
-    reached: `${figure(value)} ${unit}`,
+    reached,
     met,
     by,
     figures,

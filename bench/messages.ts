@@ -44,8 +44,8 @@ export async function realMail(directory: string): Promise<Prepared> {
   return prepare(directory, 'real.eml', `${head}\r\n${body}`)
 }
 
-/** A message of 177 KB: two short bodies and one attachment of 128 KiB, signed. */
-export async function attachmentMail(directory: string): Promise<Prepared> {
+/** A message of 177 KB, or another size: two short bodies and one attachment of 128 KiB, or so many octets; signed. */
+export async function attachmentMail(directory: string, octets = 131_072): Promise<Prepared> {
   const parts = [
     part({ 'Content-Type': 'text/plain; charset=utf-8' }, 'The invoice for November is attached.'),
     part({ 'Content-Type': 'text/html; charset=utf-8' }, '<p>The invoice for <b>November</b> is attached.</p>'),
@@ -55,7 +55,7 @@ export async function attachmentMail(directory: string): Promise<Prepared> {
         'Content-Disposition': 'attachment; filename="invoice.pdf"',
         'Content-Transfer-Encoding': 'base64',
       },
-      wrapped(randomBytes(131_072).toString('base64')),
+      wrapped(randomBytes(octets).toString('base64')),
     ),
   ]
   return prepare(

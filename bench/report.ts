@@ -14,12 +14,15 @@ export interface Result {
   scale: number
   /** When it ended, ISO 8601. */
   at: string
+  /** What was measured; `-dirty` with changes that are not committed. */
+  commit?: string
 }
 
-/** The newest result of each bench, and what they were taken on. */
+/** The newest result of each bench, that before it, and what they were taken on. */
 interface Results {
   machine: string[]
   results: Record<string, Result>
+  before: Record<string, Result>
 }
 
 const kept = fileURLToPath(new URL('results.json', import.meta.url))
@@ -31,23 +34,32 @@ const page = fileURLToPath(new URL('../docs/promises.md', import.meta.url))
 export function tell({ findings }: Result): void {
   for (const { goal, what, against, wanted, reached, met, by, figures } of findings) {
     process.stdout.write(
-      `${goal}: ${what}, against ${against}: ${reached}, wanted ${wanted}: ${met ? 'met' : 'NOT met'}, ${by}\n`,
+      `${goal}: ${what}, against ${against}: ${reached}, wanted ${wanted}: ${met === null ? '' : met ? 'met, ' : 'NOT met, '}${by}\n`,
     )
     for (const line of figures) process.stdout.write(`    ${line}\n`)
   }
 }
 
-/** Keeps the result in the place of the one before, and writes the performance section of `docs/promises.md` anew from all that are kept. */
+/** Keeps the result, and the one before, and writes the performance section of `docs/promises.md` anew from all that are kept. */
 export function write(result: Result, machine: string[]): void {
-  const before: Results = existsSync(kept) ? (JSON.parse(readFileSync(kept, 'utf8')) as Results) : { machine, results: {} }
-  const all: Results = { machine, results: { ...before.results, [result.bench]: result } }
+  const { results, before }: Omit<Results, 'machine'> = existsSync(kept) ? keptResults() : { results: {}, before: {} }
+  const { [result.bench]: last } = results
+  const all: Results = {
+    machine,
+    results: { ...results, [result.bench]: result },
+    before: last === undefined ? before : { ...before, [result.bench]: last },
+  }
   writeFileSync(kept, `${JSON.stringify(all, null, 2)}\n`)
   writeSection(all)
 }
 
 /** Writes the performance section of `docs/promises.md` anew from what is kept, as when only the reasons have changed. */
 export function writePage(): void {
-  writeSection(JSON.parse(readFileSync(kept, 'utf8')) as Results)
+  writeSection(keptResults())
+}
+
+function keptResults(): Results {
+  return JSON.parse(readFileSync(kept, 'utf8')) as Results
 }
 
 /** Replaces the last section of the page, which begins with its heading. */
@@ -58,8 +70,11 @@ function writeSection(all: Results): void {
   writeFileSync(page, `${text.slice(0, start + 1)}${document(all)}`)
 }
 
-function document({ machine, results }: Results): string {
+function document({ machine, results, before }: Results): string {
   const all = Object.values(results)
+  const earlier = Object.values(before).flatMap(({ findings: found }) => found)
+  const reachedBefore = ({ goal, what }: Finding): string =>
+    earlier.find((one) => one.goal === goal && one.what === what)?.reached ?? '–'
   const findings = all.flatMap(({ findings: found }) => found).toSorted((one, other) => numberOf(one) - numberOf(other))
   const noisy = all.filter(({ load }) => load.before > quiet).map(({ bench }) => bench)
   return `${heading}
@@ -74,9 +89,9 @@ greeting delay, and limits out of the way (calls are still counted). SPF, DKIM a
 
 ### Goals
 
-| # | What | Against | Wanted | Reached | |
-|---|---|---|---|---|---|
-${findings.map((found) => `| ${found.goal} | ${found.what} | ${found.against} | ${found.wanted} | ${found.reached} | ${found.met ? 'met' : '**not met**'}, ${found.by} |`).join('\n')}
+| # | What | Against | Wanted | Reached | The run before | |
+|---|---|---|---|---|---|---|
+${findings.map((found) => `| ${found.goal} | ${found.what} | ${found.against} | ${found.wanted} | ${found.reached} | ${reachedBefore(found)} | ${found.met === null ? '' : found.met ? 'met, ' : '**not met**, '}${found.by} |`).join('\n')}
 
 P20 belongs to a machine that is not here yet.
 
@@ -92,12 +107,18 @@ ${machine.map((line) => `- ${line}`).join('\n')}
 
 Sender, box and peer share its cores. Load of the minute before each bench (above ${quiet} others were at work, and the spread shows it${noisy.length > 0 ? `: so for ${noisy.join(', ')}` : ''}):
 
-${all.map(({ bench, load, rounds, scale, at }) => `- ${bench}: ${load.before.toFixed(2)}, ${rounds} rounds${scale === 1 ? '' : ` of ${scale} of the work`}, ended ${at}`).join('\n')}
+${[...all, ...Object.values(before)]
+  .toSorted((one, other) => one.at.localeCompare(other.at))
+  .map(
+    ({ bench, load, rounds, scale, at, commit }) =>
+      `- ${bench}: ${load.before.toFixed(2)}, ${rounds} rounds${scale === 1 ? '' : ` of ${scale} of the work`}, ended ${at}${commit === undefined ? '' : `, commit ${commit}`}`,
+  )
+  .join('\n')}
 
 ### How to run
 
 \`\`\`
-apt install postfix gcc        # smtp-source, the peer, and the shim of the slow disk
+apt install postfix gcc        # smtp-source, the peer, and the shim of the slow disk; Exim and OpenSMTPD are downloaded by apt and not installed
 npm run bench                  # all of it; as root, because Postfix must start as root
 npm run bench -- plain real    # these only; a name that there is not lists them
 npm run bench -- --rounds 1 --scale 0.2 --messages 20000     # a quick look
@@ -106,6 +127,7 @@ npm run bench -- --page                                      # measure nothing, 
 \`\`\`
 
 Haraka is installed by npm into a directory outside the project (\`BENCH_HARAKA_DIR\`, else one in the system's temporary directory); without it P2 is left out.
+mox stands beside them where \`BENCH_MOX\` names its binary (\`go build\` in its repository). A peer that cannot be had is named and left out.
 The mailbox of P12 takes about 5 GB in the temporary directory (\`TMPDIR\`).
 
 That nothing answered with 250 is ever lost is not a matter of speed, but of the same machine: a hundred kills under load ([reliability.md](reliability.md)) are

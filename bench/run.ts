@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import type { Bench } from './finding.ts'
 import { attachment } from './goals/attachment.ts'
@@ -14,6 +16,7 @@ import { firstView } from './goals/first-view.ts'
 import { footprint } from './goals/footprint.ts'
 import { growth } from './goals/growth.ts'
 import { install } from './goals/install.ts'
+import { large } from './goals/large.ts'
 import { live } from './goals/live.ts'
 import { million } from './goals/million.ts'
 import { outbound } from './goals/outbound.ts'
@@ -25,6 +28,8 @@ import { slowedIngest } from './goals/slow-disk.ts'
 import { tools } from './goals/tools.ts'
 import { describeMachine, waitForQuiet } from './machine.ts'
 import { type Result, tell, write, writePage } from './report.ts'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
 
 const benches: Bench[] = [
   plain,
@@ -45,6 +50,7 @@ const benches: Bench[] = [
   growth,
   footprint,
   install,
+  large,
   firstView,
   boxes,
 ]
@@ -86,7 +92,15 @@ async function run(bench: Bench): Promise<Result | undefined> {
   try {
     const [rounds, scale] = [Number(options.rounds), Number(options.scale)]
     const findings = await bench.run({ directory, rounds, scale, messages: Number(options.messages) })
-    return { bench: bench.name, findings, load: { before, after: loadavg()[0]! }, rounds, scale, at: new Date().toISOString() }
+    return {
+      bench: bench.name,
+      findings,
+      load: { before, after: loadavg()[0]! },
+      rounds,
+      scale,
+      at: new Date().toISOString(),
+      commit: commit(),
+    }
   } catch (error) {
     process.stderr.write(
       `${bench.name} could not run: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
@@ -96,4 +110,11 @@ async function run(bench: Bench): Promise<Result | undefined> {
   } finally {
     rmSync(directory, { recursive: true, force: true })
   }
+}
+
+/** The commit of this checkout; `-dirty` if anything but what the bench itself writes has changed since. */
+function commit(): string {
+  const git = (...words: string[]): string => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim()
+  const changed = git('status', '--porcelain', '--', '.', ':!bench/results.json', ':!docs/promises.md')
+  return `${git('rev-parse', '--short=8', 'HEAD')}${changed === '' ? '' : '-dirty'}`
 }

@@ -33,8 +33,7 @@ export async function startPostfix(directory: string, relay?: number): Promise<P
     mail: join(directory, 'mail'),
   }
   for (const path of Object.values(paths)) mkdirSync(path, { recursive: true, mode: 0o755 })
-  // its daemons run as another user and must reach what is theirs
-  for (let path = directory; path.length > 1; path = join(path, '..')) chmodSync(path, path === '/tmp' ? 0o1777 : 0o755)
+  openToAll(directory)
   chownSync(paths.mail, nobody, nobody)
   const owner = Number(execFileSync('id', ['-u', 'postfix'], { encoding: 'utf8' }))
   chownSync(paths.data, owner, owner)
@@ -116,7 +115,13 @@ function service(name: string, type: string, isPrivate: string, wakeup: string, 
   return `${name} ${type} ${isPrivate} - n ${wakeup} ${most} ${command}\n`
 }
 
-function countFiles(directory: string): number {
+/** Lets every user enter the directory and those above: the daemons of a mail server run as another and must reach what is theirs. */
+export function openToAll(directory: string): void {
+  for (let path = directory; path.length > 1; path = join(path, '..')) chmodSync(path, path === '/tmp' ? 0o1777 : 0o755)
+}
+
+/** The files of a directory; none where it is not there. */
+export function countFiles(directory: string): number {
   try {
     return readdirSync(directory).length
   } catch {

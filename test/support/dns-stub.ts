@@ -20,13 +20,16 @@ export class DnsStub {
   #server: Server | null = null
   #port = 0
   readonly #host: string
+  readonly #wanted: number | undefined
 
-  private constructor(host: string) {
+  private constructor(host: string, port: number | undefined) {
     this.#host = host
+    this.#wanted = port
   }
 
-  static async start(host = '127.0.0.1'): Promise<DnsStub> {
-    const stub = new DnsStub(host)
+  /** Without a port it takes one that is free. */
+  static async start(host = '127.0.0.1', port?: number): Promise<DnsStub> {
+    const stub = new DnsStub(host, port)
     await stub.#listen()
     return stub
   }
@@ -122,7 +125,7 @@ export class DnsStub {
   async #listen() {
     // The port of the one protocol may be taken in the other: try a few.
     for (let attempt = 0; attempt < 20; attempt++) {
-      const port = await freePort()
+      const port = this.#wanted ?? (await freePort())
       const server = this.#create()
       const failure = new Promise<false>((resolve) => server.once('error', () => resolve(false)))
       const ready = server.listen({ udp: { port, address: this.#host }, tcp: { port, address: this.#host } })
@@ -132,7 +135,9 @@ export class DnsStub {
         return
       }
     }
-    throw new Error('no port is free in both UDP and TCP')
+    throw new Error(
+      `${this.#wanted === undefined ? 'no port is' : `port ${this.#wanted} of ${this.#host} is not`} free in both UDP and TCP`,
+    )
   }
 
   #create(): Server {

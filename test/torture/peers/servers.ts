@@ -75,7 +75,7 @@ export const servers: Server[] = [
     clear: true,
     start: async (place) => {
       const layer = {
-        packages: ['opensmtpd', 'libevent-2.1-7'],
+        packages: opensmtpdPackages,
         users: ['opensmtpd', 'opensmtpq'],
         files: { 'etc/smtpd.conf': opensmtpd(place) },
       }
@@ -202,7 +202,7 @@ async function greets({ host, port }: Place): Promise<boolean> {
   }
 }
 
-const eximPackages = ['exim4-daemon-light', 'exim4-base', 'exim4-config', 'libgnutls-dane0', 'libidn12', 'libunbound8']
+export const eximPackages = ['exim4-daemon-light', 'exim4-base', 'exim4-config', 'libgnutls-dane0', 'libidn12', 'libunbound8']
 
 function exim({ directory, host, port, domain, hostname, certFile, keyFile }: Place): string {
   return `primary_hostname = ${hostname}
@@ -236,6 +236,8 @@ keep:
   user = Debian-exim
 `
 }
+
+export const opensmtpdPackages = ['opensmtpd', 'libevent-2.1-7']
 
 function opensmtpd({ directory, host, port, domain, hostname }: Place): string {
   return `table users { "@" = mail }
