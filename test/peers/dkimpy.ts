@@ -1,3 +1,4 @@
+import { Answering } from '../support/answering.ts'
 import { absent } from '../support/peer.ts'
 import { run } from '../support/program.ts'
 
@@ -11,22 +12,45 @@ export async function pythonWithDkim(): Promise<string | undefined> {
 }
 
 const script = `
-import dkim, json, re, sys
-records = json.loads(sys.argv[1])
-message = sys.stdin.buffer.read()
-def answer(name, timeout=5):
-    return records.get(name.decode().rstrip('.'), '').encode() or None
-for index, field in enumerate(v for n, v in dkim.rfc822_parse(message)[0] if n.lower() == b'dkim-signature'):
-    algorithm = re.search(rb'[; ]a=([a-z0-9-]+)', field).group(1).decode()
-    try:
-        verdict = 'pass' if dkim.DKIM(message).verify(idx=index, dnsfunc=answer) else 'fail'
-    except dkim.DKIMException as error:
-        verdict = type(error).__name__
-    print(verdict, algorithm)`
+import base64, dkim, json, re, sys
+def verdicts(message, records):
+    def answer(name, timeout=5):
+        return records.get(name.decode().rstrip('.'), '').encode() or None
+    for index, field in enumerate(v for n, v in dkim.rfc822_parse(message)[0] if n.lower() == b'dkim-signature'):
+        algorithm = re.search(rb'[; ]a=([a-z0-9-]+)', field).group(1).decode()
+        try:
+            verdict = 'pass' if dkim.DKIM(message).verify(idx=index, dnsfunc=answer) else 'fail'
+        except dkim.DKIMException as error:
+            verdict = type(error).__name__
+        yield verdict + ' ' + algorithm
+for line in sys.stdin:
+    question = json.loads(line)
+    print(json.dumps(list(verdicts(base64.b64decode(question['raw']), question['records']))), flush=True)`
 
-/** What dkimpy says of each signature, `pass rsa-sha256` and the like, RSA first; the DNS says these texts, by name. */
+/** dkimpy in a process of its own. */
+export class Dkimpy {
+  readonly #python: Answering<string[]>
+
+  constructor(program = python) {
+    this.#python = new Answering(program, ['-c', script])
+  }
+
+  /** What dkimpy says of each signature, `pass rsa-sha256` and the like, RSA first; the DNS says these texts, by name. */
+  async verdicts(raw: Buffer, records: Record<string, string>): Promise<string[]> {
+    return (await this.#python.ask({ raw: raw.toString('base64'), records })).toSorted().toReversed()
+  }
+
+  close(): void {
+    this.#python.close()
+  }
+}
+
+/** As `Dkimpy`, for one message. */
 export async function byDkimpy(program: string, raw: Buffer, records: Record<string, string>): Promise<string[]> {
-  const { output, errors, code } = await run(program, ['-c', script, JSON.stringify(records)], { input: raw })
-  if (code !== 0) throw new Error(errors)
-  return output.toString().trim().split('\n').toSorted().toReversed()
+  const dkimpy = new Dkimpy(program)
+  try {
+    return await dkimpy.verdicts(raw, records)
+  } finally {
+    dkimpy.close()
+  }
 }

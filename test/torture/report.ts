@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describeMachine } from '../../bench/machine.ts'
 import { checkout } from './builds.ts'
 import type { TrialResult } from './runner.ts'
 import type { Trial } from './trial.ts'
 
-const results = fileURLToPath(new URL('results.jsonl', import.meta.url))
+const [results, page] = ['test/torture/results.jsonl', 'docs/reliability.md']
 const mended = fileURLToPath(new URL('mended.json', import.meta.url))
-const page = fileURLToPath(new URL('../../docs/reliability.md', import.meta.url))
 
 /** A line of results.jsonl. */
 interface Entry extends TrialResult {
@@ -31,25 +31,32 @@ export function append(result: TrialResult): void {
     ...result,
     findings: result.findings.slice(0, 20),
     at: new Date().toISOString(),
-    commit: execFileSync('git', ['describe', '--always', '--dirty', '--exclude', '*'], {
-      cwd: checkout,
-      encoding: 'utf8',
-    }).trim(),
+    commit: checkedOut(),
     machine: describeMachine(tmpdir()),
   }
-  appendFileSync(results, `${JSON.stringify(entry)}\n`)
+  appendFileSync(join(checkout, results), `${JSON.stringify(entry)}\n`)
+}
+
+/** The commit, and whether anything but the results differs from it. */
+function checkedOut(): string {
+  const changed = git('status', '--porcelain', '--untracked-files=no', '--', `:!${results}`, `:!${page}`)
+  return `${git('describe', '--always', '--exclude', '*')}${changed === '' ? '' : '-dirty'}`
+}
+
+function git(...words: string[]): string {
+  return execFileSync('git', words, { cwd: checkout, encoding: 'utf8' }).trim()
 }
 
 /** Writes docs/reliability.md from the results. */
 export function writePage(trials: Trial[]): void {
-  const entries = existsSync(results)
-    ? readFileSync(results, 'utf8')
+  const entries = existsSync(join(checkout, results))
+    ? readFileSync(join(checkout, results), 'utf8')
         .split('\n')
         .filter(Boolean)
         .map((line) => JSON.parse(line) as Entry)
     : []
   const faults = existsSync(mended) ? (JSON.parse(readFileSync(mended, 'utf8')) as Mended[]) : []
-  writeFileSync(page, `${pageOf(trials, entries, faults)}\n`)
+  writeFileSync(join(checkout, page), `${pageOf(trials, entries, faults)}\n`)
 }
 
 function pageOf(trials: Trial[], entries: Entry[], faults: Mended[]): string {

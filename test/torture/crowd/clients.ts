@@ -11,7 +11,7 @@ export const abreast = 50
 /** The address from which a client calls: twenty share one. */
 export function addressOf(number: number): string {
   const host = Math.floor(number / 20)
-  return `127.1.${(host >> 8) & 255}.${(host & 255) + 1}`
+  return `127.1.${Math.floor(host / 250)}.${(host % 250) + 1}`
 }
 
 /** A client that sends an octet at a time. */
@@ -86,17 +86,18 @@ export class Listener {
   }
 }
 
-/** A call that waits for mail; answers its body. */
+/** Calls that wait for mail; each answers its body, or why there is none. */
 export class Waits {
   readonly #agent = new Agent({ keepAlive: false })
 
   ask(api: string, path: string, { key, number }: { key: string; number: number }): Promise<Answered> {
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
+      const fail = ({ message }: Error): void => resolve({ failed: message })
       const options = { agent: this.#agent, localAddress: addressOf(number), headers: { Authorization: `Bearer ${key}` } }
       const asked = request(`${api}${path}`, options, (response) => {
-        json(response).then((body) => resolve({ ...(body as Answered), http: response.statusCode }), reject)
+        json(response).then((body) => resolve({ ...(body as Answered), http: response.statusCode }), fail)
       })
-      asked.on('error', reject)
+      asked.on('error', fail)
       asked.end()
     })
   }

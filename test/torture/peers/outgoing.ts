@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { generate } from 'selfsigned'
 import type { DnsRecord } from '../../../src/domains/model.ts'
 import type { Email } from '../../../src/mail/model.ts'
-import { byDkimpy } from '../../peers/dkimpy.ts'
+import { Dkimpy } from '../../peers/dkimpy.ts'
 import { freePort } from '../../support/free-port.ts'
 import { pick, type Random } from '../../support/random.ts'
 import type { RunningBox, World } from '../box/world.ts'
-import { difference } from '../trials/mail.ts'
+import { difference } from '../box/kept.ts'
 import { type Place, RunningServer, servers } from './servers.ts'
 
 /** Servers of others, each with a domain and a certificate of its own. */
@@ -17,6 +17,7 @@ export class Outside {
   /** What a box must be started with to send to them. */
   readonly env: Record<string, string>
   readonly servers: readonly RunningServer[]
+  readonly dkimpy = new Dkimpy()
   readonly #directory: string
 
   private constructor(env: Record<string, string>, running: RunningServer[], directory: string) {
@@ -45,10 +46,17 @@ export class Outside {
     }
     const authorities = join(directory, 'authorities.pem')
     writeFileSync(authorities, trusted.join('\n'))
-    return new Outside({ NODE_EXTRA_CA_CERTS: authorities, PILLARBOX_OUTBOUND__PORT: String(port) }, running, directory)
+    const env = {
+      NODE_EXTRA_CA_CERTS: authorities,
+      PILLARBOX_OUTBOUND__PORT: String(port),
+      PILLARBOX_OUTBOUND__RATE_PER_IDENTITY: '0',
+      PILLARBOX_OUTBOUND__RATE_PER_DOMAIN: '0',
+    }
+    return new Outside(env, running, directory)
   }
 
   async stop(): Promise<void> {
+    this.dkimpy.close()
     for (const server of this.servers) await server.stop()
     rmSync(this.#directory, { recursive: true, force: true, maxRetries: 5 })
   }
@@ -103,6 +111,7 @@ function contentOf(mark: string, domain: string, random: Random): Record<string,
 interface Sending {
   world: World
   box: RunningBox
+  dkimpy: Dkimpy
   random: Random
 }
 
@@ -110,7 +119,7 @@ interface Sending {
 export async function faultOfSending(
   server: RunningServer,
   mark: string,
-  { world, box, random }: Sending,
+  { world, box, dkimpy, random }: Sending,
 ): Promise<string | undefined> {
   const { writer } = world.furnished
   const path = `/v1/identities/${writer.id}/emails`
@@ -124,7 +133,7 @@ export async function faultOfSending(
   if (kept === undefined) return 'it was delivered and is not kept'
   const sent = (await box.text(`${path}/${id}/raw`)).replaceAll('\r\n', '\n')
   if (!kept.endsWith(sent)) return `it is kept with other bytes: ${difference(kept, sent)}`
-  const verdicts = await byDkimpy('/usr/bin/python3', Buffer.from(kept.replaceAll('\n', '\r\n'), 'latin1'), await keysOf(box))
+  const verdicts = await dkimpy.verdicts(Buffer.from(kept.replaceAll('\n', '\r\n'), 'latin1'), await keysOf(box))
   return verdicts.length > 0 && verdicts.every((verdict) => verdict.startsWith('pass'))
     ? undefined
     : `its signatures do not verify: ${verdicts.join(', ')}`

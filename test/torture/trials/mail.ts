@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { inflateRawSync } from 'node:zlib'
@@ -10,16 +10,26 @@ import { DnsStub } from '../../support/dns-stub.ts'
 import { randomFrom } from '../../support/random.ts'
 import { envelope } from '../../support/signed-mail.ts'
 import { Dialogue } from '../../support/smtp.ts'
-import { type RunningBox, World } from '../box/world.ts'
+import { atOnce } from '../box/at-once.ts'
+import { faultsOfLog } from '../box/log.ts'
+import { Inboxes } from '../box/inboxes.ts'
+import { faultOfKept } from '../box/kept.ts'
+import { type Named, type RunningBox, World } from '../box/world.ts'
 import { marker, mutatedMessage, sourceMessages } from '../mail/mutation.ts'
 import { shrunk } from '../shrink.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
 /** Messages of one case; one in so many of them goes through a box as well. */
-const [messagesOfCase, share] = [200, 20]
+const [messagesOfCase, share] = [1000, 20]
 
-/** Faults of one case that are shrunk. */
-const maxShrunk = 2
+/** Messages that are examined at once, and those that a box is sent at once, each to an identity of its own. */
+const [abreast, inboxes] = [100, 8]
+
+/** Messages with a fault after which a case goes no further, and how many of them are shrunk. */
+const [maxFaulty, maxShrunk] = [5, 2]
+
+/** Cases after which there is another box, so that its files stay small. */
+const casesOfBox = 50
 
 /** Why a message could be read in part, as src/message/parse.ts documents it; anything else is a crash that was caught. */
 const bounds = /^(?:header_too_large|too_many_lines|too_many_parts|part_header_too_large|no_parts|text_too_long):/
@@ -29,7 +39,7 @@ export const mail: Trial = {
   about:
     'Messages of the tests and reports of other servers are mutated in their structure (fields, parameters, parts, encodings, nesting, line ends) and in ' +
     'their bytes, and are parsed, authenticated and screened by the worker threads of the box; one in twenty is sent to a box by SMTP as well. None crashes ' +
-    'the parser or takes it longer than its deadline, nothing of one field appears in another, and what a box accepts it returns byte for byte.',
+    'the parser or takes it longer than its deadline, nothing of one field appears in another, what a box accepts it returns byte for byte, and the box logs no error.',
   goal: { tries: 1_000_000, unit: 'messages', faults: '0 crashes, 0 hangs over the deadline, 0 kept differently from sent' },
   short: 1000,
   broken: {
@@ -60,22 +70,22 @@ export const mail: Trial = {
     const module = (await import(pathToFileURL(join(program, 'src', 'mail', 'workers', 'examiner.ts')).href)) as {
       Examiner: typeof Examiner
     }
-    const examiner = new module.Examiner({
+    const settings = {
       hostname: 'mx.test',
-      dmarc: 'reject',
+      dmarc: 'reject' as const,
       deadline: 60_000,
       trusted_sealers: [],
       dns: { servers: dns.servers, timeout: 30_000 },
       verify: true,
-    })
+    }
+    const examiner = new module.Examiner(settings, undefined, { workers: availableParallelism() })
     const world = await World.open(directory, program, randomFrom(seed))
-    const box = await world.start(world.home('box'))
     const texts = sourceMessages().map((raw) => raw.toString('latin1'))
-    const trial = new MailTrial({ world, box, examiner, texts, seed })
+    const trial = new MailTrial({ world, dns, examiner, texts, seed })
     return {
       run: (number) => trial.run(number),
       async close() {
-        await box.process.end('SIGKILL')
+        await trial.close()
         await Promise.all([world.close(), examiner.stop()])
         await dns.close()
       },
@@ -85,42 +95,107 @@ export const mail: Trial = {
 
 interface Deps {
   world: World
-  box: RunningBox
+  dns: DnsStub
   examiner: Examiner
   texts: string[]
   seed: number
 }
 
+/** A box that was started. */
+interface Receiver {
+  box: RunningBox
+  inboxes: Inboxes
+  cases: number
+  faultsOfLog: ReturnType<typeof faultsOfLog>
+}
+
+/** A message of a case, and what is wrong with it. */
+interface Faulty {
+  index: number
+  raw: Buffer
+  found: string[]
+}
+
 class MailTrial {
   readonly #deps: Deps
+  #receiver: Receiver | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
   }
 
   async run(number: number): Promise<CaseResult> {
-    const { texts, seed } = this.#deps
-    const random = randomFrom(caseSeed(seed, number))
-    const messages = Array.from({ length: messagesOfCase }, () => mutatedMessage(texts, random))
-    const faults: string[] = []
-    // those that stop a worker are tried alone, so that each is known
-    const examined = await Promise.all(messages.map((raw) => this.#faultsRead(raw)))
-    for (const [index, found] of examined.entries()) {
-      if (found.length === 0) continue
-      if (faults.length >= maxShrunk) {
-        faults.push(...found.map((fault) => `message ${index}: ${fault}`))
-        continue
-      }
-      const raw = await shrunk(messages[index]!, async (bytes) =>
-        (await this.#faultsRead(bytes)).some((fault) => kindOf(fault) === kindOf(found[0]!)),
-      )
-      const file = join(tmpdir(), `torture-mail-${seed}-${number}-${index}.eml`)
-      writeFileSync(file, raw)
-      faults.push(...found.map((fault) => `message ${index}: ${fault}; shrunk to ${raw.length} bytes in ${file}`))
+    const { dns, texts, seed, world } = this.#deps
+    const message = (index: number): Buffer => mutatedMessage(texts, randomFrom(caseSeed(caseSeed(seed, number), index)))
+    const receiver = await this.#started()
+    const unread: Faulty[] = []
+    const unkept: Faulty[] = []
+    let tries = 0
+    const isOver = (): boolean => unread.length + unkept.length >= maxFaulty
+    const read = async (index: number): Promise<void> => {
+      if (isOver()) return
+      tries += 1
+      const raw = message(index)
+      const found = await this.#faultsRead(raw)
+      if (found.length > 0) unread.push({ index, raw, found })
     }
-    for (let index = 0; index < messages.length; index += share)
-      for (const fault of await this.#faultsKept(messages[index]!)) faults.push(`message ${index}: ${fault}`)
-    return { tries: messagesOfCase, faults }
+    const keep = async (index: number): Promise<void> => {
+      if (isOver()) return
+      const raw = message(index)
+      const found = await receiver.inboxes.lend((inbox) => faultsKept(receiver.box, inbox, raw))
+      if (found.length > 0) unkept.push({ index, raw, found })
+    }
+    const indexes = Array.from({ length: messagesOfCase }, (_, index) => index)
+    await Promise.all([
+      atOnce(
+        abreast,
+        indexes.map((index) => () => read(index)),
+      ),
+      atOnce(
+        inboxes,
+        indexes.filter((index) => index % share === 0).map((index) => () => keep(index)),
+      ),
+    ])
+    dns.queries.length = 0
+    world.peers.begin(() => 0)
+    const faults = [
+      ...(await this.#shrunken(number, unread)),
+      ...unkept.flatMap(({ index, found }) => found.map((fault) => `message ${index}: ${fault}`)),
+      ...receiver.faultsOfLog(receiver.box),
+    ]
+    return { tries, faults }
+  }
+
+  async close(): Promise<void> {
+    await this.#receiver?.box.process.end('SIGKILL')
+  }
+
+  async #started(): Promise<Receiver> {
+    if (this.#receiver !== undefined && this.#receiver.cases++ < casesOfBox) return this.#receiver
+    await this.close()
+    const { world } = this.#deps
+    const box = await world.start(world.home('box'))
+    this.#receiver = { box, inboxes: await Inboxes.open(box, inboxes), cases: 1, faultsOfLog: faultsOfLog() }
+    return this.#receiver
+  }
+
+  /** Tells what was found, with a small message that has the same fault. Those that stop a worker are tried alone, so that each is known. */
+  async #shrunken(number: number, faulty: Faulty[]): Promise<string[]> {
+    const { seed } = this.#deps
+    const faults: string[] = []
+    for (const [place, { index, raw, found }] of faulty.toSorted((one, other) => one.index - other.index).entries()) {
+      let more = ''
+      if (place < maxShrunk) {
+        const small = await shrunk(raw, async (bytes) =>
+          (await this.#faultsRead(bytes)).some((fault) => kindOf(fault) === kindOf(found[0]!)),
+        )
+        const file = join(tmpdir(), `torture-mail-${seed}-${number}-${index}.eml`)
+        writeFileSync(file, small)
+        more = `; shrunk to ${small.length} bytes in ${file}`
+      }
+      faults.push(...found.map((fault) => `message ${index}: ${fault}${more}`))
+    }
+    return faults
   }
 
   /** What is wrong with what is read of a message. */
@@ -155,57 +230,25 @@ class MailTrial {
     ]
     return checks.flatMap(([fault, isFine]) => (isFine ? [] : [fault]))
   }
+}
 
-  /** Sends a message to the box; answers what is wrong with what it keeps, if it takes it. */
-  async #faultsKept(raw: Buffer): Promise<string[]> {
-    const { box, world } = this.#deps
-    const { inbox } = world.furnished
-    const text = raw.toString('latin1')
-    const sent = text.endsWith('\r\n') ? text : `${text}\r\n`
-    const client = await Dialogue.connect(box.smtp.port, box.smtp.host)
-    let reply: string
-    try {
-      await client.reply()
-      await client.say('EHLO client.test')
-      reply = await client.deliver(Buffer.from(sent.replaceAll(/(^|\r\n)\./g, '$1..'), 'latin1'), [inbox.email])
-    } finally {
-      client.destroy()
-    }
-    // smuggling, long lines and the like are refused for good
-    if (!reply.startsWith('250 '))
-      return /^5\d\d /.test(reply) ? [] : [`it was answered with ${reply === '' ? 'nothing' : reply}`]
-    const found: string[] = []
-    for (const spam of [false, true]) {
-      const list = await box.get('GET', `/v1/identities/${inbox.id}/emails?limit=1&duplicates=true&spam=${spam}`)
-      for (const { id } of list['data'] as { id: string }[]) {
-        const kept = await box.text(`/v1/identities/${inbox.id}/emails/${id}/raw`)
-        if (!withoutTrace(kept).endsWith(withoutTrace(sent))) {
-          found.push(difference(withoutTrace(kept), withoutTrace(sent)))
-          continue
-        }
-        const shown = await box.ask('GET', `/v1/identities/${inbox.id}/emails/${id}`)
-        return shown?.status === 200 ? [] : [`it is shown with ${shown?.status} ${JSON.stringify(shown?.body)}`]
-      }
-    }
-    return [`it is kept with other bytes, or not at all: ${found.join(', or ')}`]
+/** Sends a message to the box; answers what is wrong with what it keeps, if it takes it. */
+async function faultsKept(box: RunningBox, inbox: Named, raw: Buffer): Promise<string[]> {
+  const text = raw.toString('latin1')
+  const sent = text.endsWith('\r\n') ? text : `${text}\r\n`
+  const client = await Dialogue.connect(box.smtp.port, box.smtp.host)
+  let reply: string
+  try {
+    await client.reply()
+    await client.say('EHLO client.test')
+    reply = await client.deliver(Buffer.from(sent.replaceAll(/(^|\r\n)\./g, '$1..'), 'latin1'), [inbox.email])
+  } finally {
+    client.destroy()
   }
-}
-
-/** A message without the fields that `GET …/raw` leaves out where they are forged (docs/email.md). */
-export function withoutTrace(text: string): string {
-  const end = text.startsWith('\r\n') ? 0 : text.indexOf('\r\n\r\n')
-  const head = end < 0 ? text : text.slice(0, end + 2)
-  const fields = /^(?:return-path|authentication-results)(?:[ \t]|\r\n[ \t])*:.*(?:\r\n[ \t].*)*\r\n/gim
-  return head.replaceAll(fields, '') + text.slice(head.length)
-}
-
-/** Where a text and what is kept of it differ first, seen from the end. */
-export function difference(kept: string, sent: string): string {
-  let same = 0
-  while (same < sent.length && kept.at(-1 - same) === sent.at(-1 - same)) same += 1
-  const around = (text: string): string =>
-    JSON.stringify(text.slice(Math.max(0, text.length - same - 30), text.length - same + 30))
-  return `sent ${around(sent)}, kept ${around(kept)}`
+  // smuggling, long lines and the like are refused for good
+  if (!reply.startsWith('250 ')) return /^5\d\d /.test(reply) ? [] : [`it was answered with ${reply === '' ? 'nothing' : reply}`]
+  const fault = await faultOfKept(box, inbox.id, sent)
+  return fault === undefined ? [] : [fault]
 }
 
 /** A fault without its numbers: what stays the same while a message is made smaller. */

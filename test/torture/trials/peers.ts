@@ -1,18 +1,22 @@
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pick, randomFrom } from '../../support/random.ts'
-import { type RunningBox, World } from '../box/world.ts'
 import { atOnce } from '../box/at-once.ts'
-import { clients, missingClient } from '../peers/clients.ts'
+import { Inboxes } from '../box/inboxes.ts'
+import { faultOfKept } from '../box/kept.ts'
+import { type Named, type RunningBox, World } from '../box/world.ts'
+import { type Client, clients, missingClient } from '../peers/clients.ts'
 import { messageOf } from '../peers/message.ts'
 import { faultOfSending, Outside } from '../peers/outgoing.ts'
 import { missingServer, servers } from '../peers/servers.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
-import { difference, withoutTrace } from './mail.ts'
 
-/** Messages that a box is sent in one case; it sends one to each server. */
-const messagesOfCase = 10
+/** Messages that a box is sent in one case, and those that it sends to each server; as many of both are under way at once. */
+const [taken, sentToEach, abreast] = [50, 10, 10]
+
+/** Cases after which there is another box, so that its files stay small. */
+const casesOfBox = 20
 
 export const peers: Trial = {
   name: 'peers',
@@ -56,20 +60,25 @@ export const peers: Trial = {
     },
   },
   missing: () => missingClient() ?? missingServer(),
-  async open({ directory, program, seed }: Setting): Promise<Cases> {
+  async open({ directory, program, seed, short }: Setting): Promise<Cases> {
     const world = await World.open(directory, program, randomFrom(seed))
     const outside = await Outside.start(world)
-    const box = await world.start(world.home('box'), outside.env)
+    let started: Started | undefined
+    let cases = 0
     return {
-      run: async (number) => {
-        const [taken, sent] = [
-          await deliverAll(number, { world, box, directory, seed }),
-          await sendAll(number, { world, box, outside, seed }),
-        ]
-        return { tries: taken.tries + sent.tries, faults: [...taken.faults, ...sent.faults] }
+      async run(number) {
+        if (started === undefined || cases++ % casesOfBox === 0) {
+          await started?.box.process.end('SIGKILL')
+          const box = await world.start(world.home('box'), outside.env)
+          started = { box, inboxes: await Inboxes.open(box, abreast), world, outside, directory, seed }
+        }
+        const [incoming, outgoing] = short ? [10, 1] : [taken, sentToEach]
+        const results = await Promise.all([deliverAll(number, incoming, started), sendAll(number, outgoing, started)])
+        world.peers.begin(() => 0)
+        return { tries: results[0].tries + results[1].tries, faults: results.flatMap(({ faults }) => faults) }
       },
       async close() {
-        await box.process.end('SIGKILL')
+        await started?.box.process.end('SIGKILL')
         await outside.stop()
         await world.close()
       },
@@ -77,57 +86,61 @@ export const peers: Trial = {
   },
 }
 
-interface Deps {
-  world: World
+/** A box that was started, and what it is tried with. */
+interface Started {
   box: RunningBox
+  inboxes: Inboxes
+  world: World
+  outside: Outside
   directory: string
   seed: number
 }
 
-async function deliverAll(number: number, { world, box, directory, seed }: Deps): Promise<CaseResult> {
-  const random = randomFrom(caseSeed(seed, number))
-  const { inbox } = world.furnished
-  const faults: string[] = []
-  for (let index = 0; index < messagesOfCase; index++) {
-    const client = pick(clients, random)
-    const text = messageOf(`${seed}-${number}-${index}`, random)
-    const fault = await client.send({ ...box.smtp, from: 'a@client.test', to: inbox.email, text, directory }).then(
-      () =>
-        faultOf((client.keepsBody ? text.slice(text.indexOf('\r\n\r\n')) : text) + (client.adds?.(text) ?? ''), inbox.id, box),
-      (error: unknown) => `it was not accepted: ${(error as Error).message.slice(0, 500)}`,
-    )
-    if (fault === undefined) continue
-    const file = join(tmpdir(), `torture-peers-${seed}-${number}-${index}.eml`)
-    writeFileSync(file, text, 'latin1')
-    faults.push(`message ${index} by ${client.name}: ${fault}; in ${file}`)
-  }
-  return { tries: messagesOfCase, faults }
+/** Sends the box messages by clients, some at once. */
+async function deliverAll(number: number, count: number, { inboxes, seed, ...at }: Started): Promise<CaseResult> {
+  const deliveries = Array.from(
+    { length: count },
+    (_, index) => () =>
+      inboxes.lend(async (inbox) => {
+        const random = randomFrom(caseSeed(caseSeed(seed, number), index))
+        const client = pick(clients, random)
+        const text = messageOf(`${seed}-${number}-${index}`, random)
+        const fault = await faultOfDelivery(client, text, inbox, at)
+        if (fault === undefined) return []
+        const file = join(tmpdir(), `torture-peers-${seed}-${number}-${index}.eml`)
+        writeFileSync(file, text, 'latin1')
+        return [`message ${index} by ${client.name}: ${fault}; in ${file}`]
+      }),
+  )
+  const faults = await atOnce(abreast, deliveries)
+  return { tries: count, faults: faults.flat() }
 }
 
-/** Sends a message to each of the servers, all at once. */
-async function sendAll(
-  number: number,
-  { world, box, outside, seed }: { world: World; box: RunningBox; outside: Outside; seed: number },
-): Promise<CaseResult> {
-  const sendings = outside.servers.map((server, index) => async () => {
-    const random = randomFrom(caseSeed(seed + 1 + index, number))
-    const fault = await faultOfSending(server, `to-${seed}-${number}-${index}`, { world, box, random })
-    return fault === undefined ? [] : [`the message to ${server.name}: ${fault}`]
+async function faultOfDelivery(
+  client: Client,
+  text: string,
+  inbox: Named,
+  { box, directory: all }: Pick<Started, 'box' | 'directory'>,
+): Promise<string | undefined> {
+  const directory = join(all, inbox.id)
+  mkdirSync(directory, { recursive: true })
+  try {
+    await client.send({ ...box.smtp, from: 'a@client.test', to: inbox.email, text, directory })
+  } catch (error) {
+    return `it was not accepted: ${(error as Error).message.slice(0, 500)}`
+  }
+  const sent = (client.keepsBody ? text.slice(text.indexOf('\r\n\r\n')) : text) + (client.adds?.(text) ?? '')
+  return faultOfKept(box, inbox.id, sent)
+}
+
+/** Has the box send messages to each of the servers, some at once. */
+async function sendAll(number: number, count: number, { box, world, outside, seed }: Started): Promise<CaseResult> {
+  const sendings = Array.from({ length: count * outside.servers.length }, (_, index) => async () => {
+    const server = outside.servers[index % outside.servers.length]!
+    const random = randomFrom(caseSeed(caseSeed(seed + 1, number), index))
+    const fault = await faultOfSending(server, `to-${seed}-${number}-${index}`, { world, box, dkimpy: outside.dkimpy, random })
+    return fault === undefined ? [] : [`message ${index} to ${server.name}: ${fault}`]
   })
-  const faults = await atOnce(sendings.length, sendings)
+  const faults = await atOnce(abreast, sendings)
   return { tries: sendings.length, faults: faults.flat() }
-}
-
-/** What is wrong with the message that came last. */
-async function faultOf(sent: string, inbox: string, box: RunningBox): Promise<string | undefined> {
-  const found: string[] = []
-  for (const spam of [false, true]) {
-    const list = await box.get('GET', `/v1/identities/${inbox}/emails?limit=1&duplicates=true&spam=${spam}`)
-    for (const { id } of list['data'] as { id: string }[]) {
-      const kept = withoutTrace(await box.text(`/v1/identities/${inbox}/emails/${id}/raw`))
-      if (kept.endsWith(withoutTrace(sent))) return undefined
-      found.push(difference(kept, withoutTrace(sent)))
-    }
-  }
-  return `it is kept with other bytes, or not at all: ${found.join(', or ')}`
 }

@@ -156,6 +156,16 @@ export const stricter: Stricter[] = [
     mayPass: true,
   },
   {
+    name: 'length-covered',
+    rfc: 'RFC 6376 8.2',
+    why: 'of the signatures with l=, none of which counts, those after the first are left out, also where another signature covers them',
+    says: /^bad signature$/,
+    holds: ({ tags, message }) =>
+      listOf(tags['h']).includes('dkim-signature') &&
+      (unfolded(message).match(/^dkim-signature:(?:.*;)?[ \t]*l[ \t]*=/gim)?.length ?? 0) > 1,
+    mayPass: true,
+  },
+  {
     name: 'lines',
     rfc: 'RFC 5322 2.2',
     why: 'a header with a line that is not a field is read in several ways',
