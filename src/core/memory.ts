@@ -90,6 +90,28 @@ export function lruMapOfBytes<Value extends NonNullable<unknown>>(
   return new LRUCache({ maxSize: maxBytes, sizeCalculation: sizeOf, ...expiry })
 }
 
+/** Texts of more characters are not kept by `remembered`. */
+const longestText = 2000
+
+/**
+ * The same function, which keeps what it found of the texts that were used last, up to about a mebibyte: for what repeats in all messages of a sender. What
+ * it returns must not be changed.
+ */
+export function remembered<Value extends NonNullable<unknown>>(
+  find: (text: string) => Value,
+  sizeOf: (found: Value) => number,
+): (text: string) => Value {
+  const known = lruMapOfBytes<Value>(mebibyte, (found, text) => 200 + 2 * text.length + sizeOf(found))
+  return (text) => {
+    if (text.length > longestText) return find(text)
+    const before = known.get(text)
+    if (before !== undefined) return before
+    const found = find(text)
+    known.set(text, found)
+    return found
+  }
+}
+
 /** About how many bytes a JSON value and its text in UTF-8 have in memory. */
 export function estimatedBytes(value: unknown): number {
   if (typeof value === 'string') return 16 + 5 * value.length

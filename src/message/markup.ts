@@ -1,4 +1,5 @@
 import { Parser, Tokenizer } from 'htmlparser2'
+import { remembered } from '../core/memory.ts'
 
 /** Tokenizes HTML; the caller keeps the text. */
 export { Tokenizer }
@@ -94,10 +95,10 @@ const hiding = new Map([
  * True if an inline style has a declaration that hides its element. Colours, sizes and positions are ignored: what they hide depends on the
  * elements around (`screening/appearance.ts`).
  */
-export function isHiddenStyle(style: string): boolean {
-  for (const [property, { value }] of declarationsOf(style)) if (hiding.get(property)?.has(value)) return true
-  return false
-}
+export const isHiddenStyle = remembered(
+  (style) => [...declarationsOf(style)].some(([property, { value }]) => hiding.get(property)?.has(value) === true),
+  () => 0,
+)
 
 /** The value of a declaration in lower case, without `!important`. */
 export interface Declared {

@@ -1,3 +1,4 @@
+import { remembered } from '../../core/memory.ts'
 import { type Declared, declarationsOf } from '../markup.ts'
 import { wordsIn } from './lengths.ts'
 import type { Match } from './selectors.ts'
@@ -13,6 +14,7 @@ interface Ranked extends Declared {
 
 /** Declarations by their properties, only of properties that decide whether a text can be seen, each with the start of its value. */
 export type Declarations = Map<string, Ranked>
+export type ReadonlyDeclarations = ReadonlyMap<string, Readonly<Ranked>>
 
 const properties = new Set(
   (
@@ -104,7 +106,17 @@ export function supportOf(declaration: string): Match {
 const noProperties: ReadonlySet<string> = new Set()
 
 /** The declarations of a style that decide whether a text can be seen, and those of `others`. */
-export function declarationsIn(style: string, others = noProperties): Declarations {
+export function declarationsIn(style: string, others = noProperties): ReadonlyDeclarations {
+  return others.size === 0 ? usualDeclarations(style) : readDeclarations(style, others)
+}
+
+const usualDeclarations = remembered(
+  (style) => readDeclarations(style, noProperties),
+  (found) => [...found].reduce((sum, [name, { value }]) => sum + 200 + 2 * (name.length + value.length), 0),
+)
+
+/** The same, which may be changed. */
+export function readDeclarations(style: string, others: ReadonlySet<string>): Declarations {
   const found: Declarations = new Map()
   for (const [property, { value, important }] of declarationsOf(style, (name, given) => isTaken(name, given, others)))
     for (const [name, one] of longhands(aliases.get(property) ?? property, value)) {
@@ -139,7 +151,7 @@ function longhands(property: string, value: string): [string, string][] {
 }
 
 /** Adds what is declared later with the same weight. An important declaration of an earlier layer holds. */
-export function addDeclarations(earlier: Declarations, later: Declarations): void {
+export function addDeclarations(earlier: Declarations, later: ReadonlyDeclarations): void {
   for (const [property, declared] of later) {
     const before = earlier.get(property)
     if (before?.important === true) {
@@ -188,7 +200,7 @@ const invalidValue = ';'
  * those of the elements around it, and `whole` those of the document.
  */
 export function stylesOf(
-  layers: readonly Declarations[],
+  layers: readonly ReadonlyDeclarations[],
   around: Variables | null,
   whole: ReadonlyMap<string, Declared>,
 ): Styles {

@@ -1,7 +1,14 @@
 import { type Appearance, appearanceIn, type Hiding, hidingOf, plainAppearance } from './appearance.ts'
 import { htmlLimit } from '../markdown.ts'
 import { colorOfAttribute } from './colors.ts'
-import { type Declarations, declarationsIn, type Styles, stylesOf, type Variables } from './declarations.ts'
+import {
+  type Declarations,
+  declarationsIn,
+  type ReadonlyDeclarations,
+  type Styles,
+  stylesOf,
+  type Variables,
+} from './declarations.ts'
 import type { Place } from './selectors.ts'
 import { StyleSheet } from './style-sheet.ts'
 
@@ -141,7 +148,7 @@ export class SeenTextCollector {
   }
 
   /** The styles of these layers; undefined once too much was merged. */
-  #merge(layers: readonly Declarations[], variables: Variables | null): Styles | undefined {
+  #merge(layers: readonly ReadonlyDeclarations[], variables: Variables | null): Styles | undefined {
     this.#merged += layers.reduce((sum, { size }) => sum + size, layers.length)
     return this.#merged > maxMerged ? undefined : stylesOf(layers, variables, this.#sheet.variables)
   }

@@ -1,4 +1,4 @@
-import { addDeclarations, type Declarations, declarationsIn, type Styles, undecidable } from './declarations.ts'
+import { addDeclarations, type Declarations, readDeclarations, type Styles, undecidable } from './declarations.ts'
 import { matchOf, type Place, type Selector, selectorsIn, type Walk } from './selectors.ts'
 import { rulesOf } from './style-rules.ts'
 
@@ -53,7 +53,7 @@ export class StyleSheet {
         continue
       }
       const { selectors, style, layer, isSure } = rule
-      const declarations = declarationsIn(style, others)
+      const declarations = readDeclarations(style, others)
       // only a browser knows its first value, and whether elements inherit it
       if (selectors.startsWith('@property --')) {
         this.#addVariables(new Map([[selectors.slice(10), { value: undecidable, important: false }]]))
