@@ -52,11 +52,11 @@ let last: NodeJS.Timeout | undefined
 
 /**
  * Collects garbage if the process is large, for the caller who has just dropped much: V8 lets the heap and the buffers that it holds grow to twice what
- * is in use. Blocks the main thread for 50 to 100 ms: above 400 MiB once in a second at most, above 500 MiB four times. What others drop a little later
+ * is in use. Blocks the main thread for 50 to 100 ms: above 400 MiB once in a second at most, above 500 MiB eight times. What others drop a little later
  * is collected two seconds after: without further work it would be kept.
  */
 export function relieve(now = performance.now()): void {
-  if (now - relieved < 250) return
+  if (now - relieved < 120) return
   const more = process.memoryUsage.rss() - largeProcess.bytes
   if (more < 0) return
   last ??= setTimeout(() => {
