@@ -11,7 +11,7 @@ const commands: Record<string, () => Promise<(program: Command) => void>> = {
   init: async () => (await import('./commands/init/init.ts')).addInitCommand,
   config: async () => (await import('./commands/config.ts')).addConfigCommand,
   key: async () => (await import('./commands/key.ts')).addKeyCommand,
-  reputation: async () => (await import('./commands/reputation.ts')).addReputationCommand,
+  reputation: async () => (await import('./commands/identity.ts')).addReputationCommand,
   reload: async () => (await import('./commands/config.ts')).addReloadCommand,
   account: async () => (await import('./commands/account.ts')).addAccountCommand,
   people: async () => (await import('./commands/people.ts')).addPeopleCommand,

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import type { Identity, ReducedIdentity, Storage } from '../identities/model.ts'
-import { type Box, everyOne, identityNamed, ofBox, onBox, type Printed } from './support/box.ts'
+import { type Box, type BoxOptions, everyOne, identityNamed, ofBox, onBox, opened, type Printed } from './support/box.ts'
 import { confirmed } from './support/prompt.ts'
-import { bytes, table } from './support/say.ts'
+import { bytes, say, table } from './support/say.ts'
 
 type Whole = Identity & { storage: Storage }
 
@@ -124,4 +124,21 @@ async function deletedData(box: Box, id: string): Promise<string> {
 async function wholeOf(box: Box, who: string): Promise<Whole> {
   const { id } = await identityNamed(box, who)
   return box.call<Whole>('GET', `/v1/identities/${id}`)
+}
+
+/** `pillarbox reputation recount`. Throws a sentence when there is no box, it is running, or the beginning of its log was pruned. */
+export function addReputationCommand(program: Command): void {
+  const recounting = program
+    .command('reputation')
+    .description('reputation of identities')
+    .command('recount')
+    .description('recount from the event log, and correct differences; the box must be stopped')
+  ofBox(recounting, { account: false }).action(recountReputations)
+}
+
+async function recountReputations(options: BoxOptions): Promise<void> {
+  const counted = await opened(options, (app) => app.recountReputations())
+  const { identities, corrected } = counted
+  const outcome = corrected === 0 ? 'All counts were correct.' : `${corrected} had wrong counts, which were corrected.`
+  say(options, counted, `The log has events of ${identities} identities. ${outcome}`)
 }
