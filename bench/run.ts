@@ -114,7 +114,10 @@ async function run(bench: Bench): Promise<Result | undefined> {
 
 /** The commit of this checkout; `-dirty` if anything but what the bench itself writes has changed since. */
 function commit(): string {
-  const git = (...words: string[]): string => execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim()
   const changed = git('status', '--porcelain', '--', '.', ':!bench/results.json', ':!docs/promises.md')
   return `${git('rev-parse', '--short=8', 'HEAD')}${changed === '' ? '' : '-dirty'}`
+}
+
+function git(...words: string[]): string {
+  return execFileSync('git', words, { cwd: root, encoding: 'utf8' }).trim()
 }
