@@ -82,7 +82,7 @@ function document({ machine, results, before }: Results): string {
 This section is written by \`npm run bench -- --write\`; do not edit it. The reasons are in \`bench/reasons.md\`.
 
 An absolute figure says more about the machine than about the box, so each goal is a ratio to a named peer or bare library that does the same
-work in the same run, in turn (A B A B …), after a warm-up: of incoming mail, after 15,000 messages, until which a box compiles what it runs. Ratios are
+work in the same run, in turn (A B A B …), after a warm-up: of incoming mail 15,000 messages, or ten rounds of large ones, in which a box compiles what it runs. Ratios are
 of medians; figures read \`median (min–max)\`. CPU is user and system time of the whole process tree, as the kernel counts it. Memory is the peak of
 resident memory (VmHWM). Everything runs on loopback. The box is a process of its own, started by \`bin/pillarbox\` with its usual settings, except: no
 greeting delay, and limits out of the way (calls are still counted). SPF, DKIM and DMARC are looked up for real, in a name server in a process of its own.

@@ -21,7 +21,7 @@ interface Question {
 export const connections = 64
 
 /** Rounds in which a box is warmed up before those that count. */
-export const coldRounds = 3
+export const warmUpRounds = 3
 
 /** Calls that read, over 64 connections, against the bare libraries: P9 and P10. */
 export const calls: Bench = {
@@ -43,7 +43,7 @@ export const calls: Bench = {
         for (const question of questions) {
           const seconds = Math.max(1, Math.round(5 * scale))
           const sides = [side('box', box, question, seconds), side('bare Koa', koa, question, seconds)]
-          const cold = await warmUp(sides[0]!, coldRounds)
+          const cold = await warmUp(sides[0]!, warmUpRounds)
           findings.push(...judge(question, cold, await inTurn(sides, rounds)))
         }
         return findings

@@ -8,7 +8,7 @@ import { senderZone } from '../messages.ts'
 import { startBareKoa } from '../peers/koa.ts'
 import { openStore, seedIdentities } from '../seed.ts'
 import { slowDisk } from '../slow-disk.ts'
-import { ask, coldRounds, connections, side } from './calls.ts'
+import { ask, warmUpRounds, connections, side } from './calls.ts'
 
 const few = 100
 const many = 100_000
@@ -38,7 +38,7 @@ export const creates: Bench = {
       const koa = await startBareKoa(directory, { created: await ask(box.url + create.path, create.body) }, env)
       try {
         const sides = [side('box', box, create, seconds), side('bare Koa', koa, create, seconds)]
-        await warmUp(sides[0]!, coldRounds)
+        await warmUp(sides[0]!, warmUpRounds)
         return await inTurn(sides, rounds)
       } finally {
         koa.stop()
@@ -69,7 +69,7 @@ function judge(where: string, least: number, samples: Map<string, Sample[]>): Fi
 
 async function growth(small: Box, large: Box, seconds: number, rounds: number): Promise<Finding> {
   const sides = [side('few', small, create, seconds), side('many', large, create, seconds)]
-  for (const each of sides) await warmUp(each, coldRounds)
+  for (const each of sides) await warmUp(each, warmUpRounds)
   const samples = await inTurn(sides, rounds)
   const of = (name: string) => spreadOf(samples.get(name), 'µs CPU/call')
   return finding({

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { greets } from '../../test/torture/peers/servers.ts'
 import { setTimeout as pause } from 'node:timers/promises'
 import { send } from '../load/smtp-source.ts'
 import { shown, type Sample, type Side, spreadOf } from '../measure.ts'
@@ -116,18 +116,6 @@ export async function greeting(name: string, child: ChildProcess, at: { host: st
     await pause(100)
   }
   return () => said
-}
-
-async function greets(at: { host: string; port: number }): Promise<boolean> {
-  const socket = connect(at)
-  try {
-    const [said] = (await Promise.race([once(socket, 'data'), once(socket, 'close')])) as [Buffer | boolean]
-    return said.toString().startsWith('220')
-  } catch {
-    return false
-  } finally {
-    socket.destroy()
-  }
 }
 
 /** Ends a server that has nobody else to end it, also when the bench is interrupted. */

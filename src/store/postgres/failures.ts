@@ -39,8 +39,7 @@ export function isLost(error: unknown): boolean {
 
 /** True if the server could not be reached, is starting, stopping, or has no connection free: it may be there later. */
 export function isAway(error: unknown): boolean {
-  const state = sqlState(error)
-  return state === undefined || /^(?:08|57P0|53300)/.test(state)
+  return isLost(error) || sqlState(error) === '53300'
 }
 
 /** The Fault of a database server that does not answer: nothing was stored. */

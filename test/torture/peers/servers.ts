@@ -190,7 +190,8 @@ export class RunningServer {
   }
 }
 
-async function greets({ host, port }: Place): Promise<boolean> {
+/** True if a mail server answers there. */
+export async function greets({ host, port }: Pick<Place, 'host' | 'port'>): Promise<boolean> {
   const socket = connect({ host, port })
   try {
     const [greeting] = (await Promise.race([once(socket, 'data'), once(socket, 'close')])) as [Buffer | boolean]
