@@ -45,6 +45,17 @@ test('a value that has what its schema names, in its order, is taken as it is', 
   expect(shaped(Page(Row), page)).toBe(page)
 })
 
+test('a schema that contains itself is made once, however many values it is asked about', () => {
+  let made = 0
+  const Tree: z.ZodType = z.lazy(() => {
+    made += 1
+    return z.union([z.string(), z.array(Tree)])
+  })
+  const value = ['a', ['b', ['c']], ['d']]
+  for (let times = 0; times < 3; times += 1) expect(shaped(z.object({ tree: Tree }), { tree: value })).toEqual({ tree: value })
+  expect(made).toBe(1)
+})
+
 test('what is made of a value is what its schema makes of it, field by field in its order', () => {
   const { id, created_at, ...others } = row
   const values: [z.ZodType, unknown][] = [

@@ -57,10 +57,17 @@ function compile(schema: z.core.$ZodType): Shape {
     case 'union':
       return unionShape(def)
     case 'lazy':
-      return (value) => shaped(def.getter(), value)
+      return lazyShape(schema as z.core.$ZodLazy)
     default:
       return () => unsure
   }
+}
+
+/** Of a schema that contains itself. */
+function lazyShape({ _zod: internals }: z.core.$ZodLazy): Shape {
+  let shape: Shape | undefined
+  // not by the getter, which makes another schema at each call
+  return (value) => (shape ??= shapeOf(internals.innerType))(value)
 }
 
 function having(condition: (value: unknown) => boolean): Shape {
