@@ -30,7 +30,9 @@ export const fanOut: Bench = {
       startProgram('load/listeners.ts'),
       startProgram('peers/bare-ws.ts'),
     ]
-    const limits = { PILLARBOX_REALTIME__MAX_SOCKETS: '20000', PILLARBOX_REALTIME__MAX_SOCKETS_PER_KEY: '20000' }
+    const limits = Object.fromEntries(
+      ['MAX_SOCKETS', 'MAX_SOCKETS_PER_KEY', 'MAX_SOCKETS_PER_ACCOUNT'].map((name) => [`PILLARBOX_REALTIME__${name}`, '20000']),
+    )
     const work = { message: { size: 0 }, sessions: 1, messages: 1 }
     const box = await startIngestBox(join(directory, 'box'), work, 0, { env: limits })
     try {
