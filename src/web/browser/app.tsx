@@ -1,5 +1,5 @@
 import type { ComponentType, JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import { type ApiError, expired, requireApiError } from './api.ts'
 import { Layout } from './layout.tsx'
 import { follow } from './live.ts'
@@ -18,13 +18,7 @@ export function App(): JSX.Element {
       () => setError(undefined),
       (thrown: unknown) => setError(requireApiError(thrown)),
     )
-  useEffect(() => {
-    // loads the view while the session is checked
-    found(place.value.path)
-      ?.view.load()
-      .catch(() => {})
-    void find()
-  }, [])
+  useLayoutEffect(() => void find(), [])
   const signedIn = session.value !== null && session.value !== undefined
   useEffect(() => {
     if (signedIn) follow()
@@ -48,7 +42,7 @@ export function App(): JSX.Element {
 
 function Content(): JSX.Element {
   const arrival = arrivals.find(({ path }) => path === place.value.path)
-  if (arrival) return <Fetched view={arrival} params={{}} />
+  if (arrival) return <Loaded view={arrival} params={{}} />
   return session.value === null ? <SignInPage /> : <CurrentView />
 }
 
@@ -73,7 +67,7 @@ function CurrentView(): JSX.Element {
   return (
     <Layout>
       {here ? (
-        <Fetched view={here.view} params={here.params} />
+        <Loaded view={here.view} params={here.params} />
       ) : (
         <>
           <h1>Not found</h1>
@@ -84,31 +78,18 @@ function CurrentView(): JSX.Element {
   )
 }
 
-const fetched = new Map<View['load'], ComponentType<ViewProps>>()
+const loaded = new Map<View['load'], ComponentType<ViewProps>>()
 
-/** A view whose module is loaded on first use. */
-function Fetched({ view, params }: Found): JSX.Element {
+/** A view whose module is evaluated on first use. */
+function Loaded({ view: { load }, params }: Found): JSX.Element | null {
   const [, setTurn] = useState(0)
-  const [failed, setFailed] = useState(false)
-  const { load } = view
-  const Inside = fetched.get(load)
-  useEffect(() => {
-    if (fetched.has(load)) return
-    const fetch = async (): Promise<void> => {
-      try {
-        fetched.set(load, (await load()).View)
-        setTurn((turn) => turn + 1)
-      } catch {
-        setFailed(true)
-      }
-    }
-    void fetch()
+  useLayoutEffect(() => {
+    if (loaded.has(load)) return
+    void load().then(({ View: component }) => {
+      loaded.set(load, component)
+      setTurn((turn) => turn + 1)
+    })
   }, [load])
-  if (Inside) return <Inside params={params} />
-  if (!failed) return <p class="waiting">Loading…</p>
-  return (
-    <p class="trouble" role="alert">
-      This part of the page could not be loaded. <a href={place.value.path}>Reload the page</a>
-    </p>
-  )
+  const Inside = loaded.get(load)
+  return Inside ? <Inside params={params} /> : null
 }

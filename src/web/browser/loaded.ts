@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type ApiError, get, getText, type Page, patch, requireApiError, withQuery } from './api.ts'
 import { listen, type LiveEvent, reread } from './live.ts'
 
@@ -95,7 +95,8 @@ function useReading<Value>(name: string | null, read: () => Promise<Value>, conc
     if (mine !== turn.current) return
     setState((current) => ('error' in outcome && current.name === name ? { ...current, ...outcome } : outcome))
   }, [name])
-  useEffect(() => {
+  // not after the next paint, as effects are otherwise
+  useLayoutEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
     const soon = (): void => {
       timer ??= setTimeout(() => {
