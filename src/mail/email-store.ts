@@ -112,8 +112,10 @@ export class EmailStore {
       deflated: deflated !== null,
       bytes: deflated ?? raw,
     }
-    const raw_id = await this.#raw.insert(tx, packed, examined.object)
-    const body_id = await insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies })
+    const [raw_id, body_id] = await Promise.all([
+      this.#raw.insert(tx, packed, examined.object),
+      insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies }),
+    ])
     const content: StoredContent = { raw_id, body_id, copies, long_lists: copies > 1 && examined.long_lists === true }
     if (!shared) return content
     return {
@@ -140,12 +142,15 @@ export class EmailStore {
       : ((await threadById(tx, message.thread_id ?? null, owner.id)) ?? (await threadOf(tx, input, Date.parse(received_at))))
     const email = { ...message.email, thread_id: (original?.thread_id ?? thread?.id)!, duplicate_of: original?.id ?? null }
     const seq = await insertRow(tx, email, message)
-    await tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${size + extra_octets} WHERE id = ${owner.id}`)
-    await this.#plan.add(tx, owner.account_id, 'storage_bytes', size + extra_octets)
-    if (!thread) return email
-    await insertSearchable(tx, seq, email, parsed, message.content.copies)
     const { participants } = message
-    await addToThread(tx, thread, { ...input, seq, at: received_at, snippet, participants, unread: !read })
+    const counted = size + extra_octets
+    // sent together, where the server is another process
+    await Promise.all([
+      tx.run(sql`UPDATE identities SET stored_bytes = stored_bytes + ${counted} WHERE id = ${owner.id}`),
+      this.#plan.add(tx, owner.account_id, 'storage_bytes', counted),
+      thread && insertSearchable(tx, seq, email, parsed, message.content.copies),
+      thread && addToThread(tx, thread, { ...input, seq, at: received_at, snippet, participants, unread: !read }),
+    ])
     return email
   }
 

@@ -12,6 +12,8 @@ interface ConnectionOptions {
   timeout: number
   /** Settings of the session. */
   session?: Record<string, string>
+  /** Sends statements without waiting for the answers to those before. */
+  pipeline?: boolean
 }
 
 /** Milliseconds for a connection to be made, or to become free. */
@@ -83,7 +85,7 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined
 }
 
-function settings(target: PostgresTarget, { timeout, session = {} }: ConnectionOptions): pg.ClientConfig {
+function settings(target: PostgresTarget, { timeout, session = {}, pipeline = false }: ConnectionOptions): pg.ClientConfig {
   const { host, port, user, password, database } = target
   const options = Object.entries(session).map(([name, value]) => `-c ${name}=${value}`)
   return {
@@ -96,6 +98,7 @@ function settings(target: PostgresTarget, { timeout, session = {} }: ConnectionO
     application_name: 'pillarbox',
     keepAlive: true,
     query_timeout: timeout,
+    pipeline,
     options: options.join(' '),
     types: { getTypeParser: ((type: number) => parserOf(type) ?? pg.types.getTypeParser(type)) as typeof pg.types.getTypeParser },
   }

@@ -9,15 +9,25 @@ export class PostgresTransaction implements Transaction {
   readonly listeners: (() => void)[] = []
   /** Called when no statement runs any more, and when one runs again. */
   whenIdle: (idle: boolean) => void = () => {}
+  /** Resolves when BEGIN is answered; it never rejects. */
+  readonly begun: Promise<void>
   readonly #connection: Connection
-  #running = 0
+  /** BEGIN is the first. */
+  #running = 1
   #open = true
   #writes = 0
   #appends = false
   #failure: { error: unknown } | undefined
 
-  constructor(connection: Connection) {
+  /** The first statements may be sent before BEGIN is answered. */
+  constructor(connection: Connection, begun: Promise<unknown>) {
     this.#connection = connection
+    this.begun = begun
+      .then(
+        () => undefined,
+        (error: unknown) => void (this.#failure ??= { error }),
+      )
+      .finally(() => this.#ended())
   }
 
   get open(): boolean {
@@ -62,9 +72,17 @@ export class PostgresTransaction implements Transaction {
   async #step(query: Sql): Promise<{ rows: unknown[]; rowCount: number | null }> {
     this.#mustBeOpen()
     const { writes, appends, ...prepared } = statement(query)
-    if (writes) this.#writes += 1
     if (appends) this.#appends = true
+    if (writes) await this.#mayWrite()
     return await this.#answered(prepared)
+  }
+
+  /** Counts a statement that writes; without BEGIN it would be committed alone. */
+  async #mayWrite(): Promise<void> {
+    this.#writes += 1
+    await this.begun
+    this.#mustBeOpen()
+    if (this.#failure) throw driverFault(this.#failure.error)
   }
 
   async #answered(prepared: Statement): Promise<{ rows: unknown[]; rowCount: number | null }> {
@@ -77,9 +95,13 @@ export class PostgresTransaction implements Transaction {
       this.#failure ??= { error }
       throw fault
     } finally {
-      this.#running -= 1
-      if (this.#running === 0) this.whenIdle(true)
+      this.#ended()
     }
+  }
+
+  #ended(): void {
+    this.#running -= 1
+    if (this.#running === 0) this.whenIdle(true)
   }
 
   #mustBeOpen(): void {

@@ -88,7 +88,7 @@ export class Writer {
       tcp_keepalives_interval: '5',
       tcp_keepalives_count: '3',
     }
-    const connection = await connect(this.#target, { timeout: statementTimeout, session })
+    const connection = await connect(this.#target, { timeout: statementTimeout, session, pipeline: true })
     connection.on('end', () => this.#forget(connection))
     try {
       await this.#lock(connection)
@@ -119,10 +119,11 @@ export class Writer {
       throw error instanceof Held || error instanceof Newer ? unavailable(error) : driverFault(error)
     })
     const began = performance.now()
-    const tx = await this.#begin(connection, alone)
+    const tx = this.#begin(connection, alone)
     let value: unknown
     try {
       value = await this.#run(tx, work)
+      await tx.begun
       if (tx.failure) throw tx.failure.error
     } catch (error) {
       tx.end()
@@ -138,14 +139,8 @@ export class Writer {
    * Begins a transaction. One of several boxes holds a lock that all share, or that it has `alone` where others made it fail before. Else one box could
    * make another fail every time: it begins its next transaction as soon as it has committed one, while the other must first roll back.
    */
-  async #begin(connection: Connection, alone = false): Promise<PostgresTransaction> {
-    try {
-      await connection.query(this.#options.several ? `BEGIN; ${turn(alone)}` : 'BEGIN')
-      return new PostgresTransaction(connection)
-    } catch (error) {
-      this.#drop(connection)
-      throw asAgain(error) ?? error
-    }
+  #begin(connection: Connection, alone = false): PostgresTransaction {
+    return new PostgresTransaction(connection, connection.query(this.#options.several ? `BEGIN; ${turn(alone)}` : 'BEGIN'))
   }
 
   /** Rejects when the work leaves the connection idle for too long. */
@@ -157,7 +152,6 @@ export class Writer {
       clearTimeout(timer)
       if (idle) timer = setTimeout(() => reject(stuck(timeout)), timeout)
     }
-    tx.whenIdle(true)
     this.#inside.run(tx, work, tx).then(resolve, reject)
     return promise.finally(() => {
       tx.whenIdle = () => {}
@@ -184,8 +178,7 @@ export class Writer {
   async #rehearse(work: Work): Promise<void> {
     const connection = await this.connect().catch(() => undefined)
     if (!connection) return
-    const tx = await this.#begin(connection).catch(() => undefined)
-    if (!tx) return
+    const tx = this.#begin(connection)
     // whether the work fails is decided by its second run
     await this.#run(tx, work).catch(() => undefined)
     tx.end()
