@@ -3,6 +3,7 @@ import type { Sms } from '../sms/model.ts'
 import { envelopeOf } from '../timeline/model.ts'
 import type { Filter } from './filter.ts'
 import type { ChannelName } from './model.ts'
+import { textFrame } from './text-frame.ts'
 
 /** The type of a change to a row in the Supabase protocol. */
 export type Change = 'INSERT' | 'UPDATE'
@@ -10,7 +11,7 @@ export type Change = 'INSERT' | 'UPDATE'
 /** The frames of one event: each form is serialized once for all sockets. */
 export class Frames {
   readonly event: Event
-  readonly #plain = new Map<ChannelName, Buffer>()
+  readonly #plain = new Map<ChannelName, readonly Buffer[]>()
   readonly #rows = new Map<ChannelName, Buffer>()
   readonly #passed = new Map<ChannelName, Map<Filter, boolean>>()
   #envelope: string | undefined
@@ -21,8 +22,8 @@ export class Frames {
   }
 
   /** The frame of the plain protocol. */
-  plain(channel: ChannelName): Buffer {
-    const made = this.#plain.get(channel) ?? Buffer.from(`{"type":"event","channel":"${channel}","event":${this.#enveloped()}}`)
+  plain(channel: ChannelName): readonly Buffer[] {
+    const made = this.#plain.get(channel) ?? textFrame(`{"type":"event","channel":"${channel}","event":${this.#enveloped()}}`)
     this.#plain.set(channel, made)
     return made
   }

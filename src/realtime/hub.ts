@@ -89,11 +89,12 @@ export class Hub {
   #deliver(delivery: Delivery, turns: Turns): boolean {
     const { header, frames } = delivery
     if (!frames) return true
+    const places = placesOf(header)
     // those who begin to watch later have a later position in the log
     const rest = (delivery.rest ??= new Set(this.#watchersOf(header)).values())
     for (let next = rest.next(); !next.done; next = rest.next()) {
       const watcher = next.value
-      if (this.#isWatching(watcher, header)) this.#call(() => watcher.receive(frames))
+      if (this.#isWatching(watcher, places)) this.#call(() => watcher.receive(frames))
       if (turns.due) return false
     }
     return true
@@ -125,8 +126,8 @@ export class Hub {
       .filter(({ account_id }) => account_id === event.account_id)
   }
 
-  #isWatching(watcher: Watcher, event: Header): boolean {
-    return placesOf(event).some((place) => this.#watchers.get(place)?.has(watcher))
+  #isWatching(watcher: Watcher, places: readonly string[]): boolean {
+    return places.some((place) => this.#watchers.get(place)?.has(watcher))
   }
 
   // a failing watcher does not affect the others

@@ -11,6 +11,7 @@ import { Channel, type ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
 import type { ManagedSession } from './sockets.ts'
 import { Subscription, type SubscriptionDeps, type SubscriptionTarget } from './subscription.ts'
+import { textFrame } from './text-frame.ts'
 
 const Named = { channel: z.string(), identity_id: z.string().nullish() }
 
@@ -204,7 +205,7 @@ export class PlainSession implements ManagedSession {
   }
 
   #send(frame: object): void {
-    this.socket.send(JSON.stringify(frame))
+    this.socket.send(textFrame(JSON.stringify(frame)))
   }
 
   #complain(fault: Fault, about: Asked = {}): void {

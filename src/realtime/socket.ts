@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { Fault } from '../core/fault.ts'
 import type { UpgradeRequest } from '../http/server/upgrades.ts'
+import { lengthOf } from './text-frame.ts'
 import { type UnsentClient, UnsentFrames, type UnsentLimiter } from './unsent.ts'
 
 /** The protocol handler of a socket. */
@@ -33,9 +34,6 @@ export interface SocketDeps {
 /** The most bytes that wait for a client that does not read; above it the socket is closed. */
 const backlog = 1024 * 1024
 
-/** Bytes of a frame below which its parts are copied into one buffer: that takes less memory than several buffers. */
-const short = 4096
-
 /** The most waiting bytes before sending from the log pauses. */
 const pause = 256 * 1024
 
@@ -44,6 +42,13 @@ const frames = { burst: 200, perSecond: 20 }
 
 /** Milliseconds in which a client closes the connection of a closed socket. */
 const closingTime = 1000
+
+/** A frame that is written, or held: once it is counted, it is counted until the connection has taken it. */
+interface Written {
+  frame: readonly Buffer[]
+  done: (() => void) | undefined
+  counted: boolean
+}
 
 const server = new WebSocketServer({
   noServer: true,
@@ -74,7 +79,7 @@ export class Socket implements UnsentClient {
   /** How many times it is suspended. */
   #suspended = 0
   /** Frames that wait while it is. */
-  #held: { fragments: readonly Buffer[]; done: (() => void) | undefined }[] = []
+  #held: Written[] = []
   #tokens = frames.burst
   /** Nothing more is read. */
   #muted = false
@@ -116,23 +121,25 @@ export class Socket implements UnsentClient {
 
   /** Bytes that wait, because the client does not read or the socket is suspended. */
   get waiting(): number {
-    return this.#held.reduce((sum, { fragments }) => sum + lengthOf(fragments), this.#webSocket.bufferedAmount)
+    let bytes = this.#webSocket.bufferedAmount
+    for (const { frame } of this.#held) bytes += lengthOf(frame)
+    return bytes
   }
 
-  /** Sends a text frame, whose parts are not copied if it is long; closes with 1013 when the client has stopped reading. */
-  send(...parts: (string | Buffer)[]): void {
+  /** Sends a frame of `textFrame`; closes with 1013 when the client has stopped reading. */
+  send(frame: readonly Buffer[]): void {
     this.#deps.requireGood(this)
     if (!this.open) return
     if (this.waiting > backlog) this.tooSlow()
-    else this.#write(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
+    else this.#write(frame)
   }
 
-  /** Sends a text frame, and resolves when the next may be sent, or the socket has closed. */
-  async sendPaced(frame: Buffer): Promise<void> {
+  /** Sends a frame of `textFrame`, and resolves when the next may be sent, or the socket has closed. */
+  async sendPaced(frame: readonly Buffer[]): Promise<void> {
     this.#deps.requireGood(this)
     if (!this.open) return
     await new Promise<void>((resolve) => {
-      this.#write([frame], resolve)
+      this.#write(frame, resolve)
       if (this.waiting < pause) resolve()
     })
   }
@@ -147,7 +154,7 @@ export class Socket implements UnsentClient {
     this.#suspended -= 1
     if (this.#suspended > 0) return
     this.#deps.requireGood(this)
-    for (const { fragments, done } of this.#held.splice(0)) this.#transmit(fragments, done)
+    for (const written of this.#held.splice(0)) this.#transmit(written)
   }
 
   /** Closes because the client does not read. */
@@ -172,28 +179,32 @@ export class Socket implements UnsentClient {
     this.#webSocket.terminate()
   }
 
-  /** Calls `done` when the connection has taken the frame, or has closed. */
-  #write(parts: readonly Buffer[], done?: () => void): void {
+  /** Calls `done` when the connection has taken the frame, or has closed. What it takes at once is not counted as unsent. */
+  #write(frame: readonly Buffer[], done?: () => void): void {
     this.#deps.sent()
-    const length = lengthOf(parts)
-    const fragments = parts.length > 1 && length < short ? [Buffer.concat(parts, length)] : parts
-    if (this.#suspended > 0) this.#held.push({ fragments, done })
-    else this.#transmit(fragments, done)
-    this.#unsent.add(fragments)
+    const written: Written = { frame, done, counted: this.#suspended > 0 }
+    if (written.counted) this.#held.push(written)
+    else {
+      this.#transmit(written)
+      if (this.#connection.writableLength === 0) return
+      written.counted = true
+    }
+    this.#unsent.add(frame)
   }
 
-  #transmit(fragments: readonly Buffer[], done: (() => void) | undefined): void {
+  #transmit(written: Written): void {
     const sent = (): void => {
-      this.#unsent.sent()
-      done?.()
+      if (written.counted) this.#unsent.sent()
+      written.done?.()
     }
-    // one packet, not one for each fragment
-    this.#connection.cork()
-    for (const [index, fragment] of fragments.entries()) {
-      const fin = index === fragments.length - 1
-      this.#webSocket.send(fragment, { binary: false, fin }, fin ? sent : undefined)
-    }
-    this.#connection.uncork()
+    if (!this.open) return sent()
+    const { frame } = written
+    const last = frame.length - 1
+    // past the library, which makes the head of a frame anew for every socket; one packet, not one for each buffer
+    if (last > 0) this.#connection.cork()
+    for (let index = 0; index < last; index += 1) this.#connection.write(frame[index])
+    this.#connection.write(frame[last], sent)
+    if (last > 0) this.#connection.uncork()
   }
 
   #discardHeld(): void {
@@ -244,8 +255,4 @@ export class Socket implements UnsentClient {
         this.close(1011, 'internal error')
       })
   }
-}
-
-function lengthOf(fragments: readonly Buffer[]): number {
-  return fragments.reduce((sum, { length }) => sum + length, 0)
 }

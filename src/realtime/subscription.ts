@@ -8,6 +8,7 @@ import type { Hub, Watcher } from './hub.ts'
 import type { ChannelName } from './model.ts'
 import type { Socket } from './socket.ts'
 import type { StoredFrames } from './stored-frames.ts'
+import { lengthOf } from './text-frame.ts'
 
 /** The events sent and log positions searched in one turn, so that a long read does not block others. */
 const page = 8
@@ -120,7 +121,7 @@ export class Subscription implements Watcher {
     const frame = this.#wanted ? await this.#stored.read(seq, this.channel) : undefined
     if (!frame) return
     await this.#socket.sendPaced(frame)
-    if (frame.length > large) await separateTurn()
+    if (lengthOf(frame) > large) await separateTurn()
   }
 
   #among(types: ReadonlySet<string>): ReadonlySet<string> {

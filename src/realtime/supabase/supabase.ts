@@ -10,6 +10,7 @@ import { maxSubscriptions } from '../channels.ts'
 import type { Socket } from '../socket.ts'
 import type { ManagedSession } from '../sockets.ts'
 import { SupabaseChannel } from './supabase-channel.ts'
+import { textFrame } from '../text-frame.ts'
 
 export interface SupabaseDeps {
   access: Access
@@ -107,7 +108,7 @@ export class SupabaseSession implements ManagedSession {
         {
           push: (ids, row) => {
             const [before, after] = aroundPayload(this.#version, { topic, event: 'postgres_changes' })
-            this.socket.send(`${before}{"ids":${JSON.stringify(ids)},"data":`, row, `}${after}`)
+            this.socket.send(textFrame(`${before}{"ids":${JSON.stringify(ids)},"data":`, row, `}${after}`))
           },
           overrun: () => {
             this.#system(topic, 'error', 'system', overrun, joinRef)
@@ -184,7 +185,7 @@ export class SupabaseSession implements ManagedSession {
   }
 
   #send(frame: Parameters<typeof writeFrame>[1]): void {
-    this.socket.send(writeFrame(this.#version, frame))
+    this.socket.send(textFrame(writeFrame(this.#version, frame)))
   }
 }
 
