@@ -57,6 +57,12 @@ export const boxes: Trial = {
       find: 'ended: 30_000 }',
       replace: 'ended: 9000 }',
     },
+    'late-stop': {
+      what: 'a box that is cut off from the database goes on with what it has under way',
+      file: 'src/store/postgres/heartbeat.ts',
+      find: 'lost: 20_000,',
+      replace: 'lost: 120_000,',
+    },
     'unforced-commit': {
       what: 'no commit waits for the disk and the standby',
       file: 'src/store/postgres/connections.ts',
