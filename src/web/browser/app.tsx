@@ -85,10 +85,11 @@ function Loaded({ view: { load }, params }: Found): JSX.Element | null {
   const [, setTurn] = useState(0)
   useLayoutEffect(() => {
     if (loaded.has(load)) return
-    void load().then(({ View: component }) => {
-      loaded.set(load, component)
+    const evaluate = async (): Promise<void> => {
+      loaded.set(load, (await load()).View)
       setTurn((turn) => turn + 1)
-    })
+    }
+    void evaluate()
   }, [load])
   const Inside = loaded.get(load)
   return Inside ? <Inside params={params} /> : null
