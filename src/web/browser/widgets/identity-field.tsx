@@ -54,8 +54,10 @@ export function IdentityField({ name = 'identity_id', label, hint, none, chosen 
   )
 }
 
-/** A link to an identity, with its name once loaded. */
+/** A link to an identity, with its name once loaded: that begins when the rest is painted, as a list may have many. */
 export function IdentityName({ id }: { id: string }): JSX.Element {
-  const { value } = useResource<Identity>(`/v1/identities/${id}`)
+  const [painted, setPainted] = useState(false)
+  useEffect(() => setPainted(true), [])
+  const { value } = useResource<Identity>(painted ? `/v1/identities/${id}` : null)
   return <Link href={`/identities/${id}/inbox`}>{value?.name ?? id}</Link>
 }
