@@ -36,6 +36,8 @@ export interface StoredContent {
   event?: EventContent
   /** True if the lists are stored with the bodies. */
   long_lists: boolean
+  /** The fields that are stored with the bodies, of those that the event of its arrival has. */
+  event_fields: readonly (keyof Email)[]
 }
 
 /** The long fields of an event, and the blob that has them; none when truncated bodies are in the event itself. */
@@ -46,6 +48,7 @@ interface EventContent {
 
 const bodyFields = ['body_text', 'body_html', 'text'] as const
 const listFields = ['references', 'cc', 'recipients', 'links', 'attachments'] as const
+const furtherFields = ['authentication', 'screening', 'snippet'] as const
 
 /** An e-mail to be stored. */
 interface NewStoredEmail {
@@ -116,12 +119,16 @@ export class EmailStore {
       this.#raw.insert(tx, packed, examined.object),
       insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies }),
     ])
-    const content: StoredContent = { raw_id, body_id, copies, long_lists: copies > 1 && examined.long_lists === true }
+    const long_lists = copies > 1 && examined.long_lists === true
+    const event_fields = [
+      ...bodyFields,
+      ...(long_lists || examined.for_event ? listFields : []),
+      ...(examined.for_event ? furtherFields : []),
+    ]
+    const content: StoredContent = { raw_id, body_id, copies, long_lists, event_fields }
     if (!shared) return content
-    return {
-      ...content,
-      event: await insertSharedEvent(tx, body_id, examined.parsed, content.long_lists ? listsOf(examined.parsed) : {}),
-    }
+    const lists = long_lists ? listsOf(examined.parsed) : {}
+    return { ...content, event: await insertSharedEvent(tx, body_id, examined.parsed, { lists, fields: event_fields }) }
   }
 
   /** What the further events of a stored message have in common; it has no long lists. */
@@ -166,14 +173,14 @@ export class EmailStore {
       uncounted = uncountedMessageBytes,
     }: {
       account_id: string
-      content: Pick<StoredContent, 'body_id' | 'event'>
+      content: Pick<StoredContent, 'body_id' | 'event'> & Partial<StoredContent>
       email: Email
       annotation?: string | null
       uncounted?: number
     },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
-    const { bodies, blob } = content.event ?? eventContentOf(content.body_id, email)
+    const { bodies, blob } = content.event ?? eventContentOf(content.body_id, email, content.event_fields)
     await this.#events.append(tx, type, {
       account_id,
       identity_id: email.identity_id,
@@ -352,21 +359,21 @@ async function insertSharedEvent(
   tx: Transaction,
   body_id: number,
   whole: StoredBodies,
-  lists: Partial<Lists> = {},
+  { lists = {}, fields }: { lists?: Partial<Lists>; fields?: readonly (keyof Email)[] } = {},
 ): Promise<EventContent> {
-  const { bodies } = eventContentOf(body_id, whole)
-  const fields = 'links' in lists ? [...bodyFields, ...listFields] : bodyFields
-  if (!bodies.body_truncated) return { bodies, blob: { id: body_id, fields } }
+  const found = eventContentOf(body_id, whole, fields)
+  const { bodies } = found
+  if (!bodies.body_truncated) return found
   const { body_text, body_html, text } = bodies
   const bytes = Buffer.from(JSON.stringify({ body_text, body_html, text, ...lists }))
   const id = await insertWhole(tx, { size: bytes.length, sha256: null, deflated: false, bytes, part_of: body_id })
-  return { bodies, blob: { id, fields } }
+  return { bodies, blob: { id, fields: 'links' in lists ? [...bodyFields, ...listFields] : bodyFields } }
 }
 
-/** The bodies as in an event, and the blob of the bodies unless they are truncated. */
-function eventContentOf(body_id: number, email: StoredBodies): EventContent {
+/** The bodies as in an event, and the blob of the bodies unless they are truncated; `fields` are those that it has. */
+function eventContentOf(body_id: number, email: StoredBodies, fields: readonly (keyof Email)[] = bodyFields): EventContent {
   const bodies = truncateBodies(email)
-  return { bodies, blob: bodies.body_truncated ? undefined : { id: body_id, fields: bodyFields } }
+  return { bodies, blob: bodies.body_truncated ? undefined : { id: body_id, fields } }
 }
 
 /** The bodies as in an event, truncated if necessary. */

@@ -1,4 +1,4 @@
-import type { Address, Attachment, Link, Screening } from '../mail/model.ts'
+import type { Address, Attachment, Authentication, Link, Screening } from '../mail/model.ts'
 import type { Report } from './reports/reported.ts'
 
 /** The content of a message as parsed. Missing lists are empty, missing texts are null. */
@@ -48,6 +48,11 @@ export type StoredBodies = Pick<Parsed, 'body_text' | 'body_html' | 'text'>
 /** The lists of a message as in an e-mail. Those of a message to many are stored with its bodies when they are long. */
 export interface Lists extends Pick<Parsed, 'references' | 'cc' | 'links' | 'attachments'> {
   recipients: { to: Address[]; cc: Address[]; bcc: Address[] }
+}
+
+/** What is stored with the bodies of a short message that came from outside: the event of its arrival has it from there. */
+export interface StoredForEvent extends Lists, Pick<Parsed, 'screening' | 'snippet'> {
+  authentication: Authentication
 }
 
 /** The lists of a received message. */
