@@ -215,7 +215,9 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     const for_event = !envelope.own && raw.length <= deflatable
     const { authentication } = verdict
     const stored: StoredBodies & Partial<StoredForEvent> = {
-      ...{ body_text, body_html, text },
+      body_text,
+      body_html,
+      text,
       ...(long_lists || for_event ? lists : {}),
       ...(for_event ? { authentication, screening: parsed.screening, snippet: parsed.snippet } : {}),
     }
