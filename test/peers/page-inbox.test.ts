@@ -4,7 +4,7 @@ import { type Appliance, deliver, message } from '../support/appliance.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
-import { chromiumBrowser, screen } from '../support/screen.ts'
+import { chromiumBrowser, goSubscribed, screen } from '../support/screen.ts'
 
 let browser: Browser | undefined
 
@@ -171,14 +171,7 @@ test('what is marked on another screen is seen here, and bodies are not read aga
   await write(box, 'ada@pillarbox.test', 'A long letter', 'Hello.\n')
   const { page } = await screen(browser, box, '/')
   await page.clock.install()
-  // whatever is shown is read again once the page subscribes to events
-  const { promise: subscribed, resolve } = Promise.withResolvers<void>()
-  // the page before may open one as well, which ends with it
-  page.on('websocket', (socket) => {
-    socket.on('framereceived', ({ payload }) => String(payload).includes('"subscribed"') && resolve())
-  })
-  await page.goto(`${box.url}/identities/${ada}/inbox`)
-  await subscribed
+  await goSubscribed(page, `${box.url}/identities/${ada}/inbox`)
   await page.getByRole('link', { name: /A long letter/ }).click()
   await page.getByRole('button', { name: 'Mark as unread' }).waitFor()
   const { body } = await box.call('GET', `/v1/identities/${ada}/emails`)

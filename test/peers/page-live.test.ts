@@ -2,7 +2,7 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { appliance, type Appliance } from '../support/appliance.ts'
 import { withPassword } from '../support/people.ts'
-import { chromiumBrowser, screen } from '../support/screen.ts'
+import { chromiumBrowser, goSubscribed, screen } from '../support/screen.ts'
 import { says, WebhookSink } from '../support/webhook-sink.ts'
 
 let browser: Browser | undefined
@@ -23,13 +23,8 @@ async function desk(): Promise<Appliance> {
 async function told(box: Appliance, path: string, sign: string): Promise<{ page: Page; loads: () => number }> {
   const { page, context } = await screen(browser!, box, '/')
   await context.addInitScript('window.setInterval = () => 0')
-  const { promise: subscribed, resolve } = Promise.withResolvers<void>()
-  page.on('websocket', (socket) => {
-    socket.on('framereceived', ({ payload }) => String(payload).includes('"subscribed"') && resolve())
-  })
-  await page.goto(`${box.url}${path}`)
+  await goSubscribed(page, `${box.url}${path}`)
   await page.getByText(sign).first().waitFor()
-  await subscribed
   // what is read again upon that has come
   await page.waitForTimeout(500)
   let loads = 0

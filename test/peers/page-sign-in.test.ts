@@ -8,7 +8,7 @@ import { card } from '../support/card.ts'
 import { appliance } from '../support/appliance.ts'
 import { folder } from '../support/folder.ts'
 import { person, signIn, withPassword } from '../support/people.ts'
-import { chromiumBrowser, screen } from '../support/screen.ts'
+import { chromiumBrowser, goSubscribed, screen } from '../support/screen.ts'
 
 const grace = { email: 'grace@example.com', password: 'another long and quiet evening' }
 
@@ -327,7 +327,9 @@ test('who signs in over the page of another gets a page of their own, and what w
   const box = await appliance()
   await withPassword(box)
   await box.app.accounts.add({ name: 'Grace', ...grace })
-  const { page, troubles } = await screen(browser, box, '/webhooks')
+  const { page, troubles } = await screen(browser, box)
+  // a page that was not heard yet would find at once that the session has ended
+  await goSubscribed(page, `${box.url}/webhooks`)
   await page.getByRole('button', { name: 'New webhook' }).click()
   await page.getByLabel('URL').fill('https://receiver.test/hook')
   const other = await signIn(box)

@@ -61,6 +61,17 @@ export async function screen(browser: Browser, box: Appliance, path = '/', optio
   return { page, context, troubles }
 }
 
+/** Goes to a place of the box's page, and waits until it hears of events: whatever is shown is read again then. */
+export async function goSubscribed(page: Page, url: string): Promise<void> {
+  const { promise: subscribed, resolve } = Promise.withResolvers<void>()
+  // the page before may open one as well, which ends with it
+  page.on('websocket', (socket) => {
+    socket.on('framereceived', ({ payload }) => String(payload).includes('"subscribed"') && resolve())
+  })
+  await page.goto(url)
+  await subscribed
+}
+
 /** Presses Tab until the focus is where it is wanted. */
 export async function tabTo(page: Page, wanted: RegExp): Promise<void> {
   const script = `(() => { const e = document.activeElement; return !e.matches('a, button, input, select, textarea, summary') ? '' : e.getAttribute('aria-label') ?? e.labels?.[0]?.textContent ?? e.textContent })()`
