@@ -9,7 +9,7 @@ import type { RawMessages } from '../objects/raw-messages.ts'
 import { insertWhole } from '../store/blobs.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { type EmailDetail, eventBodies } from './email-rows.ts'
-import { type Lists, listsOf, type Parsed, type StoredBodies } from '../message/parsed.ts'
+import { type Lists, listsOf, type Parsed, type StoredBodies, type StoredForEvent } from '../message/parsed.ts'
 import type { Examination, ExaminedMessage } from './types.ts'
 import { type Email, replyToVerified } from './model.ts'
 import { insertWords } from './search/full-text.ts'
@@ -48,7 +48,7 @@ interface EventContent {
 
 const bodyFields = ['body_text', 'body_html', 'text'] as const
 const listFields = ['references', 'cc', 'recipients', 'links', 'attachments'] as const
-const furtherFields = ['authentication', 'screening', 'snippet'] as const
+const eventFields = [...listFields, 'authentication', 'screening', 'snippet'] as const satisfies readonly (keyof StoredForEvent)[]
 
 /** An e-mail to be stored. */
 interface NewStoredEmail {
@@ -120,11 +120,7 @@ export class EmailStore {
       insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies }),
     ])
     const long_lists = copies > 1 && examined.long_lists === true
-    const event_fields = [
-      ...bodyFields,
-      ...(long_lists || examined.for_event ? listFields : []),
-      ...(examined.for_event ? furtherFields : []),
-    ]
+    const event_fields = [...bodyFields, ...(examined.for_event ? eventFields : long_lists ? listFields : [])]
     const content: StoredContent = { raw_id, body_id, copies, long_lists, event_fields }
     if (!shared) return content
     const lists = long_lists ? listsOf(examined.parsed) : {}
@@ -173,7 +169,7 @@ export class EmailStore {
       uncounted = uncountedMessageBytes,
     }: {
       account_id: string
-      content: Pick<StoredContent, 'body_id' | 'event'> & Partial<StoredContent>
+      content: Pick<StoredContent, 'body_id' | 'event'> & Partial<Pick<StoredContent, 'event_fields'>>
       email: Email
       annotation?: string | null
       uncounted?: number

@@ -48,17 +48,32 @@ function mustFit(file: string, copy: string, database: DatabaseSync): void {
   )
 }
 
+/** Notes that the database is being made: if that is cut off between two steps, there is nothing to copy before the next. */
+export function noteNew(file: string): void {
+  try {
+    writeFileSync(noteOf(file), isNew, { mode: 0o600, flush: true })
+    syncPath(dirname(file))
+  } catch {
+    // the first step says what is wrong with the disk
+  }
+}
+
 /** Marks the upgrade as done. */
 export function finishUpgrade(file: string): void {
   rmSync(noteOf(file), { force: true })
 }
 
-/** The version that a running upgrade began with, if its copy still exists. */
+/** The version that a running upgrade began with, if its copy still exists; 0 for a database that is being made. */
 function upgradingFrom(file: string): number {
   const note = noteOf(file)
-  const version = existsSync(note) ? Number(readFileSync(note, 'utf8')) : Infinity
+  const text = existsSync(note) ? readFileSync(note, 'utf8') : ''
+  if (text === isNew) return 0
+  const version = text === '' ? Infinity : Number(text)
   return versionsOf(file).includes(version) ? version : Infinity
 }
+
+/** What the note of a database that is being made says, in place of a version. */
+const isNew = 'new\n'
 
 function noteOf(file: string): string {
   return `${file}.upgrading`

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { Fault, storageFull } from '../core/fault.ts'
-import { copyBefore, finishUpgrade, saveCopy, pruneCopies } from './copies.ts'
+import { copyBefore, finishUpgrade, noteNew, saveCopy, pruneCopies } from './copies.ts'
 import { expectedSchema } from './expected-schema.ts'
 import { checkFiles, Newer, syncPath } from './files.ts'
 import { dropDraft } from './rewrite.ts'
@@ -51,7 +51,8 @@ function bringUpToDate(file: string, expected: boolean, folder: string, copied: 
     // can only be set for a file without tables; `reclaim` needs it
     if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
-    if (copied && version > 0 && version < migrations.length) saveCopy(file, version, database)
+    if (version === 0) noteNew(file)
+    else if (copied && version < migrations.length) saveCopy(file, version, database)
     migrate(file, database, version, migrations)
     finishUpgrade(file)
   } finally {

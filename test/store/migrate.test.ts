@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
@@ -53,6 +53,15 @@ describe('migrations', () => {
     expect(look(`${file}.before-2`)).toEqual({ version: 2, notes: 1, extra: true, sound: 'ok' })
     expect(statSync(`${file}.before-2`).mode & 0o777).toBe(0o600)
     prepare(`${file}.before-2`, true, migrations(first, 'CREATE TABLE extra (x)'))
+  })
+
+  it('keep no copy of a new database that was cut off between two of them, and one of it before the next', () => {
+    const file = join(folder(), 'box.db')
+    expect(() => prepare(file, false, migrations(first, 'no SQL'))).toThrow(/stays at version 1/)
+    prepare(file, false, migrations(first, 'CREATE TABLE extra (x)'))
+    expect(readdirSync(dirname(file))).toEqual(['box.db'])
+    prepare(file, true, migrations(first, 'CREATE TABLE extra (x)', 'DELETE FROM notes'))
+    expect(look(`${file}.before-2`)).toMatchObject({ version: 2, notes: 1 })
   })
 
   it('are not begun where the copy has no room, and nothing is left of it', () => {

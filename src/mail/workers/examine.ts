@@ -11,7 +11,7 @@ import { DnsTally } from '../../net/dns-tally.ts'
 import { linksOf } from '../../message/links.ts'
 import { type Envelope, isVouchedFor, type Verdict } from '../model.ts'
 import { lookedAt } from './outgoing-scan.ts'
-import { listsOf, type DecodedAttachment, type Parsed, type StoredBodies, type StoredForEvent } from '../../message/parsed.ts'
+import { listsOf, type DecodedAttachment, type Parsed, type StoredForEvent } from '../../message/parsed.ts'
 import { headerOnly } from '../../message/header-only.ts'
 import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
 import { confirmAuthor, checkMessage, type VerdictSettings } from '../../mailauth/verdict.ts'
@@ -213,14 +213,9 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     const long_lists = (envelope?.recipients.length ?? 0) > 1 && JSON.stringify(lists).length > maxCopiedLists
     // deflated here, what an event has of a message takes a quarter of what it would take in the log
     const for_event = !envelope.own && raw.length <= deflatable
-    const { authentication } = verdict
-    const stored: StoredBodies & Partial<StoredForEvent> = {
-      body_text,
-      body_html,
-      text,
-      ...(long_lists || for_event ? lists : {}),
-      ...(for_event ? { authentication, screening: parsed.screening, snippet: parsed.snippet } : {}),
-    }
+    const { screening, snippet } = parsed
+    const forEvent: StoredForEvent = { ...lists, authentication: verdict.authentication, screening, snippet }
+    const stored = { body_text, body_html, text, ...(for_event ? forEvent : long_lists ? lists : {}) }
     const json = Buffer.from(JSON.stringify(stored))
     const bodies = deflated(json)
     const message = {

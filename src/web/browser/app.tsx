@@ -18,7 +18,14 @@ export function App(): JSX.Element {
       () => setError(undefined),
       (thrown: unknown) => setError(requireApiError(thrown)),
     )
-  useLayoutEffect(() => void find(), [])
+  // not after the next paint, as effects are otherwise
+  useLayoutEffect(() => {
+    // loads the view while the session is checked
+    found(place.value.path)
+      ?.view.load()
+      .catch(() => {})
+    void find()
+  }, [])
   const signedIn = session.value !== null && session.value !== undefined
   useEffect(() => {
     if (signedIn) follow()
@@ -42,7 +49,7 @@ export function App(): JSX.Element {
 
 function Content(): JSX.Element {
   const arrival = arrivals.find(({ path }) => path === place.value.path)
-  if (arrival) return <Loaded view={arrival} params={{}} />
+  if (arrival) return <Fetched view={arrival} params={{}} />
   return session.value === null ? <SignInPage /> : <CurrentView />
 }
 
@@ -67,7 +74,7 @@ function CurrentView(): JSX.Element {
   return (
     <Layout>
       {here ? (
-        <Loaded view={here.view} params={here.params} />
+        <Fetched view={here.view} params={here.params} />
       ) : (
         <>
           <h1>Not found</h1>
@@ -78,19 +85,31 @@ function CurrentView(): JSX.Element {
   )
 }
 
-const loaded = new Map<View['load'], ComponentType<ViewProps>>()
+const fetched = new Map<View['load'], ComponentType<ViewProps>>()
 
-/** A view whose module is evaluated on first use. */
-function Loaded({ view: { load }, params }: Found): JSX.Element | null {
+/** A view whose module is loaded on first use. */
+function Fetched({ view, params }: Found): JSX.Element {
   const [, setTurn] = useState(0)
+  const [failed, setFailed] = useState(false)
+  const { load } = view
+  const Inside = fetched.get(load)
   useLayoutEffect(() => {
-    if (loaded.has(load)) return
-    const evaluate = async (): Promise<void> => {
-      loaded.set(load, (await load()).View)
-      setTurn((turn) => turn + 1)
+    if (fetched.has(load)) return
+    const fetch = async (): Promise<void> => {
+      try {
+        fetched.set(load, (await load()).View)
+        setTurn((turn) => turn + 1)
+      } catch {
+        setFailed(true)
+      }
     }
-    void evaluate()
+    void fetch()
   }, [load])
-  const Inside = loaded.get(load)
-  return Inside ? <Inside params={params} /> : null
+  if (Inside) return <Inside params={params} />
+  if (!failed) return <p class="waiting">Loading…</p>
+  return (
+    <p class="trouble" role="alert">
+      This part of the page could not be loaded. <a href={place.value.path}>Reload the page</a>
+    </p>
+  )
 }

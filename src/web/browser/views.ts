@@ -5,7 +5,7 @@ export interface ViewProps {
   params: Record<string, string>
 }
 
-/** One view of the page. Its module exports a component `View` and is evaluated on first use. */
+/** One view of the page. Its module exports a component `View` and is loaded on first use. */
 export interface View {
   /** The route, such as `/domains/:id`; its first segment must be one of `places` in ../site.ts. */
   path: string

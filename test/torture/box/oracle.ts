@@ -194,13 +194,10 @@ class Oracle {
 /** The files of a data directory whose box was stopped. */
 const lasting = new Set(['lock', 'lock.pid', 'pillarbox.db', 'state.json', 'state.json.previous', 'tls'])
 
-/** The copy before an upgrade, kept for 30 days; a first start that was cut between two migrations is gone on with as one. */
-const copyBefore = /^pillarbox\.db\.before-\d+$/
-
 /** What is wrong with the files of a box that was stopped, and with its backups: one sentence each. */
 export async function faultsOnDisk(world: World, home: string, until?: { mark: number }): Promise<string[]> {
   const faults = readdirSync(join(home, 'data'))
-    .filter((name) => !lasting.has(name) && !copyBefore.test(name))
+    .filter((name) => !lasting.has(name))
     .map((name) => `data/${name} is left`)
   const database = new DatabaseSync(join(home, 'data', 'pillarbox.db'), { readOnly: true })
   try {
