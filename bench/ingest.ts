@@ -22,7 +22,7 @@ export interface Work {
 const compiled = 15_000
 
 /** Rounds of this work in which a box is warmed up, before those that count. */
-export function coldRounds({ messages }: Work): number {
+export function coldRounds({ messages }: Pick<Work, 'messages'>): number {
   return Math.min(10, Math.ceil(compiled / messages))
 }
 

@@ -7,7 +7,10 @@ const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 const sums = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** Of memory, CPU, event loop and garbage collection: one for all boxes of a process, as prom-client never stops to watch these once it has begun. */
+/**
+ * Of memory, CPU, event loop and garbage collection: one for all boxes of a process, as prom-client never stops to watch these once it has begun.
+ * It wakes the process a hundred times a second, so that a box begins when its metrics are read for the first time.
+ */
 let processRegistry: Registry | undefined
 
 function watchProcess(): Registry {
@@ -21,16 +24,16 @@ function watchProcess(): Registry {
 /** The metrics of the box in the Prometheus text format. Each box has a registry of its own, as tests run several in one process. */
 export class Metrics {
   readonly #registry = new Registry()
-  #process: Registry | undefined
+  #withProcess = false
   readonly #failures = this.counter(
     'pillarbox_figures_unread_total',
     'Metrics that could not be read and were left out of a response',
     ['name'],
   )
 
-  /** Adds metrics of the process: memory, CPU, event loop, garbage collection. */
+  /** Adds metrics of the process: memory, CPU, and from the first reading on event loop and garbage collection. */
   collectProcess(): void {
-    this.#process = processRegistry ??= watchProcess()
+    this.#withProcess = true
   }
 
   counter<Label extends string = never>(name: string, help: string, labels: readonly Label[] = []): Counter<Label> {
@@ -76,7 +79,7 @@ export class Metrics {
 
   /** The sum of a counter or gauge over the label sets that the predicate selects. Throws when there is no metric of this name. */
   async total(name: string, matches: (labels: Partial<Record<string, string | number>>) => boolean): Promise<number> {
-    const metric = this.#registry.getSingleMetric(name) ?? this.#process?.getSingleMetric(name)
+    const metric = this.#registry.getSingleMetric(name)
     if (!metric) throw new Error(`There is no metric ${name}.`)
     const { values } = await metric.get()
     return values.filter(({ labels }) => matches(labels)).reduce((sum, { value }) => sum + value, 0)
@@ -121,6 +124,6 @@ export class Metrics {
   }
 
   get #registries(): Registry[] {
-    return [this.#registry, ...(this.#process ? [this.#process] : [])]
+    return [this.#registry, ...(this.#withProcess ? [(processRegistry ??= watchProcess())] : [])]
   }
 }
