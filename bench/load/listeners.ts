@@ -37,7 +37,8 @@ function join({ host, port, path }: Joining, frame: string): Promise<void> {
         socket.write(masked(frame))
       }
       for (let next = frameOf(held); next; next = frameOf(held)) {
-        take(next.text)
+        if (next.ping) socket.write(masked(next.text, pong))
+        else take(next.text)
         held = held.subarray(next.end)
       }
       // the buffer is read into again
@@ -61,22 +62,27 @@ function join({ host, port, path }: Joining, frame: string): Promise<void> {
 
 const shared = Buffer.from(new ArrayBuffer(64 * 1024))
 
-/** The first whole text frame; control frames and pongs are none of ours. */
-function frameOf(octets: Buffer): { text: string; end: number } | undefined {
+/** The first bytes of the frames that are sent, and the opcode of a ping. */
+const [text, pong, ping] = [0x81, 0x8a, 0x09]
+
+/** The first whole frame: a text or a ping. */
+function frameOf(octets: Buffer): { ping: boolean; text: string; end: number } | undefined {
   if (octets.length < 2) return undefined
   const short = octets[1]! & 0x7f
   if (short === 127) throw new Error('a frame too long')
   const start = short === 126 ? 4 : 2
   if (octets.length < start) return undefined
   const end = start + (short === 126 ? octets.readUInt16BE(2) : short)
-  return octets.length < end ? undefined : { text: octets.toString('latin1', start, end), end }
+  return octets.length < end
+    ? undefined
+    : { ping: (octets[0]! & 0x0f) === ping, text: octets.toString('latin1', start, end), end }
 }
 
 /** A client masks what it sends; zeros leave it readable. */
-function masked(text: string): Buffer {
-  const body = Buffer.from(text)
+function masked(payload: string, first = text): Buffer {
+  const body = Buffer.from(payload)
   const size = body.length < 126 ? [0x80 | body.length] : [0xfe, body.length >> 8, body.length & 0xff]
-  return Buffer.concat([Buffer.from([0x81, ...size, 0, 0, 0, 0]), body])
+  return Buffer.concat([Buffer.from([first, ...size, 0, 0, 0, 0]), body])
 }
 
 answerQuestions({
