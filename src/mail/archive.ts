@@ -7,7 +7,7 @@ import type { RawMessages } from '../objects/raw-messages.ts'
 import { sql, type Sql, type Transaction } from '../store/database.ts'
 import { type EmailStore, receivedEmail } from './email-store.ts'
 import { deliveriesOf } from './deliveries.ts'
-import { type EmailDetail, emailOf, type StoredEmail } from './email-rows.ts'
+import { type EmailDetail, emailWithoutBodies, type StoredEmail } from './email-rows.ts'
 import type { Examiner } from './workers/examiner.ts'
 import type { Examination } from './types.ts'
 import { Address, Delivery, type Email, EmailStatus, type Envelope, Label } from './model.ts'
@@ -64,7 +64,12 @@ export class MailArchive {
     )
     const sent = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
     const deliveries = await deliveriesOf(this.#deps.database, sent)
-    return rows.map((row) => ({ row, archived: archivedOf(row, deliveries.get(row.id) ?? []) }))
+    const archived = []
+    for (const row of rows) {
+      const email = await emailWithoutBodies(this.#deps.database, row)
+      archived.push({ row, archived: archivedOf(row, email, deliveries.get(row.id) ?? []) })
+    }
+    return archived
   }
 
   /** The raw message as received, or as sent with date and signatures prepended. Undefined when retention has removed it. */
@@ -231,9 +236,9 @@ async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
   }
 }
 
-function archivedOf(row: StoredEmail, deliveries: Delivery[]): ArchivedEmail {
-  const { body_text: _text, body_html: _html, text: _new, ...shown } = emailOf(row)
-  return { ...shown, deliveries, mail_from: (JSON.parse(row.detail) as EmailDetail).mail_from }
+function archivedOf({ detail }: StoredEmail, email: Email, deliveries: Delivery[]): ArchivedEmail {
+  const { body_text: _text, body_html: _html, text: _new, ...shown } = email
+  return { ...shown, deliveries, mail_from: (JSON.parse(detail) as EmailDetail).mail_from }
 }
 
 /** The envelope sender of an imported message, as far as it is known. */

@@ -5,18 +5,18 @@ import { notFound } from '../core/fault.ts'
 import { longWork } from '../core/work/long-work.ts'
 import { inflate } from '../store/blobs.ts'
 import { raw, type Reader, sql, type Sql } from '../store/database.ts'
-import type { Lists, StoredBodies } from '../message/parsed.ts'
+import type { Lists, StoredBodies, StoredFields } from '../message/parsed.ts'
 import { type Email, type EmailRow, replyToVerified } from './model.ts'
 
-/** The fields of an e-mail that are never searched, stored as JSON. The lists are absent where they are stored with the bodies. */
-export type EmailDetail = Pick<
-  Email,
-  'references' | 'reply_to' | 'cc' | 'bcc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'parse_error'
-> & {
+/** The fields of an e-mail that are never searched, stored as JSON; without what is stored with the bodies, and without null and empty lists. */
+export interface EmailDetail extends Partial<
+  Pick<Email, 'references' | 'bcc' | 'cc' | 'recipients' | 'links' | 'attachments' | 'authentication' | 'screening'>
+> {
   mail_from: string
-  screening?: Email['screening']
+  reply_to?: string
   set_aside?: Email['set_aside']
   hold?: Email['hold']
+  parse_error?: string
   require_tls?: true
   send_at?: string
   created_by?: string
@@ -165,7 +165,7 @@ function texts(json: string): string[] {
   return json === '[]' ? [] : (JSON.parse(json) as string[])
 }
 
-type Bodies = StoredBodies & Partial<Lists>
+type Bodies = StoredBodies & Partial<StoredFields>
 
 /**
  * The whole e-mail of a row, without the deliveries of an outbound message. Long bodies are read in the account's turn and in pieces, with other
@@ -178,7 +178,7 @@ export async function wholeEmail(
   signal?: AbortSignal,
 ): Promise<Email> {
   const { body_octets, bytes, deflated, body_id } = row
-  if (body_octets === null) return emailOf(row)
+  if (body_octets === null) return emailOf(row, none)
   if (bytes) return emailOf(row, bodiesIn({ deflated, bytes }))
   const read = async (): Promise<Email> => {
     const stored = await reader.get<{ deflated: number; bytes: Uint8Array }>(
@@ -202,10 +202,22 @@ export async function eventBodies(reader: Reader, bodyId: number): Promise<{ id:
 }
 
 /** The lists of a stored e-mail, without reading its long bodies. */
-export async function storedLists(reader: Reader, { detail, body_id }: Pick<StoredEmail, 'detail' | 'body_id'>): Promise<Lists> {
-  const lists = JSON.parse(detail) as EmailDetail
-  // all are stored in one place; those of a message to many are with its bodies, also with the shortened ones
-  return 'attachments' in lists ? lists : ((await eventBodies(reader, body_id)).bodies as StoredBodies & Lists)
+export async function storedLists(reader: Reader, row: Pick<StoredEmail, 'detail' | 'body_id'>): Promise<Lists> {
+  return { ...absent, ...(JSON.parse(row.detail) as EmailDetail), ...(await fieldsWithBodies(reader, row)) }
+}
+
+/** A stored e-mail without its bodies, which are not read if they are long, and without the deliveries of an outbound message. */
+export async function emailWithoutBodies(reader: Reader, row: StoredEmail): Promise<Email> {
+  return emailOf(row, { ...(await fieldsWithBodies(reader, row)), ...none })
+}
+
+/** What is stored with the bodies of an e-mail rather than in its row: all in one place, also with the shortened bodies of a message to many. */
+async function fieldsWithBodies(
+  reader: Reader,
+  { detail, body_id }: Pick<StoredEmail, 'detail' | 'body_id'>,
+): Promise<Partial<StoredFields>> {
+  if ((JSON.parse(detail) as EmailDetail).attachments) return {}
+  return (await eventBodies(reader, body_id)).bodies
 }
 
 function bodiesIn({ deflated, bytes }: { deflated: number | null; bytes: Uint8Array }): Bodies {
@@ -216,29 +228,27 @@ const inflated = promisify(inflateRaw)
 
 const none: StoredBodies = { body_text: null, body_html: null, text: '' }
 
-/** The e-mail of a row with these bodies, without the deliveries of an outbound message. */
-export function emailOf(row: StoredEmail, bodies: Bodies = none): Email {
-  const {
-    mail_from: _,
-    require_tls: _tls,
-    screening = null,
-    set_aside = null,
-    hold = null,
-    send_at = null,
-    created_by = null,
-    ...detail
-  } = JSON.parse(row.detail) as EmailDetail
-  const reply_to_verified = replyToVerified({ ...detail, verified_domain: row.verified_domain })
-  const email = { ...emailRow(row), ...bodies, ...detail }
-  return {
-    ...email,
-    reply_to_verified,
-    screening,
-    set_aside,
-    hold,
-    send_at,
-    created_by,
-    deliveries: [],
-    duplicate_of: row.duplicate_of,
-  }
+/** What a row need not say. */
+const absent = {
+  references: [],
+  bcc: [],
+  cc: [],
+  recipients: { to: [], cc: [], bcc: [] },
+  links: [],
+  attachments: [],
+  reply_to: null,
+  authentication: null,
+  screening: null,
+  set_aside: null,
+  hold: null,
+  parse_error: null,
+  send_at: null,
+  created_by: null,
+} satisfies Partial<Email>
+
+/** The e-mail of a row with what is stored with its bodies, without the deliveries of an outbound message. */
+function emailOf(row: StoredEmail, bodies: Bodies): Email {
+  const { mail_from: _, require_tls: _tls, ...detail } = JSON.parse(row.detail) as EmailDetail
+  const email = { ...absent, ...emailRow(row), ...bodies, ...detail }
+  return { ...email, reply_to_verified: replyToVerified(email), deliveries: [], duplicate_of: row.duplicate_of }
 }

@@ -9,7 +9,7 @@ import type { RawMessages } from '../objects/raw-messages.ts'
 import { insertWhole } from '../store/blobs.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { type EmailDetail, eventBodies } from './email-rows.ts'
-import { type Lists, listsOf, type Parsed, type StoredBodies, type StoredForEvent } from '../message/parsed.ts'
+import { listsOf, type Parsed, type StoredBodies, type StoredFields, storedFieldsOf } from '../message/parsed.ts'
 import type { Examination, ExaminedMessage } from './types.ts'
 import { type Email, replyToVerified } from './model.ts'
 import { insertWords } from './search/full-text.ts'
@@ -34,10 +34,8 @@ export interface StoredContent {
   /** The same for all copies, computed with the first: the detail in JSON, and the bodies of the event. */
   detail?: string
   event?: EventContent
-  /** True if the lists are stored with the bodies. */
-  long_lists: boolean
-  /** The fields that are stored with the bodies, of those that the event of its arrival has. */
-  event_fields: readonly (keyof Email)[]
+  /** What is stored with the bodies besides, which its rows do not repeat and the events of its arrival have from there. */
+  fields: Partial<StoredFields>
 }
 
 /** The long fields of an event, and the blob that has them; none when truncated bodies are in the event itself. */
@@ -47,8 +45,6 @@ interface EventContent {
 }
 
 const bodyFields = ['body_text', 'body_html', 'text'] as const
-const listFields = ['references', 'cc', 'recipients', 'links', 'attachments'] as const
-const eventFields = [...listFields, 'authentication', 'screening', 'snippet'] as const satisfies readonly (keyof StoredForEvent)[]
 
 /** An e-mail to be stored. */
 interface NewStoredEmail {
@@ -119,12 +115,8 @@ export class EmailStore {
       this.#raw.insert(tx, packed, examined.object),
       insertWhole(tx, { size: body_size, sha256: null, deflated: true, bytes: bodies }),
     ])
-    const long_lists = copies > 1 && examined.long_lists === true
-    const event_fields = [...bodyFields, ...(examined.for_event ? eventFields : long_lists ? listFields : [])]
-    const content: StoredContent = { raw_id, body_id, copies, long_lists, event_fields }
-    if (!shared) return content
-    const lists = long_lists ? listsOf(examined.parsed) : {}
-    return { ...content, event: await insertSharedEvent(tx, body_id, examined.parsed, { lists, fields: event_fields }) }
+    const content: StoredContent = { raw_id, body_id, copies, fields: fieldsOf(examined, copies) }
+    return shared ? { ...content, event: await insertSharedEvent(tx, body_id, examined.parsed, content.fields) } : content
   }
 
   /** What the further events of a stored message have in common; it has no long lists. */
@@ -169,14 +161,14 @@ export class EmailStore {
       uncounted = uncountedMessageBytes,
     }: {
       account_id: string
-      content: Pick<StoredContent, 'body_id' | 'event'> & Partial<Pick<StoredContent, 'event_fields'>>
+      content: Pick<StoredContent, 'body_id' | 'event'> & Partial<Pick<StoredContent, 'fields'>>
       email: Email
       annotation?: string | null
       uncounted?: number
     },
     more: Omit<Data, keyof Email>,
   ): Promise<void> {
-    const { bodies, blob } = content.event ?? eventContentOf(content.body_id, email, content.event_fields)
+    const { bodies, blob } = content.event ?? eventContentOf(content.body_id, email, content.fields)
     await this.#events.append(tx, type, {
       account_id,
       identity_id: email.identity_id,
@@ -284,8 +276,8 @@ async function insertRow(
   { content, trace, mail_from, extra_octets = 0 }: NewStoredEmail,
 ): Promise<number> {
   // that of a message that was set aside for one is not that of its other copies
-  const own = email.set_aside === null ? undefined : JSON.stringify(detailOf(email, mail_from, content.long_lists))
-  const detail = own ?? (content.detail ??= JSON.stringify(detailOf(email, mail_from, content.long_lists)))
+  const own = email.set_aside === null ? undefined : JSON.stringify(detailOf(email, mail_from, content.fields))
+  const detail = own ?? (content.detail ??= JSON.stringify(detailOf(email, mail_from, content.fields)))
   const row = await tx.get<{ seq: number }>(
     sql`INSERT INTO emails (id, identity_id, thread_id, direction, status, from_address, from_name, to_text, subject, snippet, read, spam,
       automated, tag, labels, size, has_attachments, verified_domain, message_id, in_reply_to, codes, received_at, sent_at, created_at, detail, trace,
@@ -298,34 +290,20 @@ async function insertRow(
   return row!.seq
 }
 
-/** The detail of an e-mail; without the lists that are stored with the bodies. */
-function detailOf(email: Email, mail_from: string, longLists: boolean): Partial<EmailDetail> {
-  const {
-    references,
-    reply_to,
-    cc,
-    bcc,
-    recipients,
-    links,
-    attachments,
-    authentication,
-    screening,
-    set_aside,
-    hold,
-    parse_error,
-    send_at,
-    created_by,
-  } = email
+/** The detail of an e-mail, without the fields that are stored with the bodies but for the references, which are looked up. */
+function detailOf(email: Email, mail_from: string, stored: Partial<StoredFields>): EmailDetail {
+  const { references, reply_to, cc, bcc, recipients, links, attachments } = email
+  const { authentication, screening, set_aside, hold, parse_error, send_at, created_by } = email
   return {
-    references,
-    reply_to,
-    bcc,
-    ...(longLists ? {} : { cc, recipients, links, attachments }),
-    authentication,
-    ...(screening === null ? {} : { screening }),
+    ...(references.length === 0 ? {} : { references }),
+    ...(reply_to === null ? {} : { reply_to }),
+    ...(bcc.length === 0 ? {} : { bcc }),
+    ...(stored.attachments ? {} : { cc, recipients, links, attachments }),
+    ...(stored.authentication || authentication === null ? {} : { authentication }),
+    ...(stored.screening || screening === null ? {} : { screening }),
     ...(set_aside === null ? {} : { set_aside }),
     ...(hold === null ? {} : { hold }),
-    parse_error,
+    ...(parse_error === null ? {} : { parse_error }),
     ...(send_at === null ? {} : { send_at }),
     ...(created_by === null ? {} : { created_by }),
     mail_from,
@@ -355,21 +333,32 @@ async function insertSharedEvent(
   tx: Transaction,
   body_id: number,
   whole: StoredBodies,
-  { lists = {}, fields }: { lists?: Partial<Lists>; fields?: readonly (keyof Email)[] } = {},
+  fields: Partial<StoredFields> = {},
 ): Promise<EventContent> {
   const found = eventContentOf(body_id, whole, fields)
   const { bodies } = found
   if (!bodies.body_truncated) return found
   const { body_text, body_html, text } = bodies
-  const bytes = Buffer.from(JSON.stringify({ body_text, body_html, text, ...lists }))
+  const bytes = Buffer.from(JSON.stringify({ body_text, body_html, text, ...fields }))
   const id = await insertWhole(tx, { size: bytes.length, sha256: null, deflated: false, bytes, part_of: body_id })
-  return { bodies, blob: { id, fields: 'links' in lists ? [...bodyFields, ...listFields] : bodyFields } }
+  return { bodies, blob: { id, fields: namesOf(fields) } }
 }
 
-/** The bodies as in an event, and the blob of the bodies unless they are truncated; `fields` are those that it has. */
-function eventContentOf(body_id: number, email: StoredBodies, fields: readonly (keyof Email)[] = bodyFields): EventContent {
+/** The bodies as in an event, and the blob of the bodies unless they are truncated; `fields` are stored with them. */
+function eventContentOf(body_id: number, email: StoredBodies, fields: Partial<StoredFields> = {}): EventContent {
   const bodies = truncateBodies(email)
-  return { bodies, blob: bodies.body_truncated ? undefined : { id: body_id, fields } }
+  return { bodies, blob: bodies.body_truncated ? undefined : { id: body_id, fields: namesOf(fields) } }
+}
+
+/** The names of the fields that a blob has, the bodies among them. */
+function namesOf(fields: Partial<StoredFields>): (keyof Email)[] {
+  return [...bodyFields, ...(Object.keys(fields) as (keyof StoredFields)[])]
+}
+
+/** What is stored with the bodies of a message. */
+function fieldsOf({ parsed, verdict, all_fields, long_lists }: Examination, copies: number): Partial<StoredFields> {
+  if (all_fields) return storedFieldsOf(parsed, verdict)
+  return copies > 1 && long_lists ? listsOf(parsed) : {}
 }
 
 /** The bodies as in an event, truncated if necessary. */

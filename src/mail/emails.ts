@@ -19,7 +19,7 @@ import { type EmailFilter, selection } from './queries.ts'
 import {
   bodiedEmailSize,
   columnsWithBody,
-  emailOf,
+  emailWithoutBodies,
   emailRow,
   listedEmailSize,
   rowColumns,
@@ -129,8 +129,7 @@ export class Emails {
 
   /** An e-mail without its bodies, which are not read; without deliveries too. */
   async getBrief(caller: Caller, identityId: string, id: string): Promise<Email> {
-    const row = await this.row(caller, identityId, id)
-    return emailOf(row, { ...(await storedLists(this.#deps.database, row)), body_text: null, body_html: null, text: '' })
+    return emailWithoutBodies(this.#deps.database, await this.row(caller, identityId, id))
   }
 
   /** The whole messages of one thread after a sequence number, oldest first, as many as fit into one answer. The caller has checked the thread. */

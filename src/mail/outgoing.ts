@@ -9,7 +9,7 @@ import type { RawMessages } from '../objects/raw-messages.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { EmailStore } from './email-store.ts'
 import { deliveriesOf, deliveryOf, type RecipientRow, overallStatus } from './deliveries.ts'
-import { type EmailDetail, emailOf, type StoredEmail } from './email-rows.ts'
+import { type EmailDetail, emailWithoutBodies, type StoredEmail } from './email-rows.ts'
 import type { Examination } from './types.ts'
 import type { Address, Delivery, Email } from './model.ts'
 import { isExternal } from './address.ts'
@@ -199,7 +199,8 @@ export class OutgoingEmails {
     const all = (await deliveriesOf(tx, [emailId])).get(emailId) ?? []
     const deliveries = all.map((one) => ({ ...one, response: one.response?.slice(0, longestReply) ?? null }))
     const content = { body_id, event: await this.#store.sharedEvent(tx, body_id) }
-    await this.#store.appendEvent(tx, type, { account_id, content, email: { ...emailOf(row), deliveries }, annotation }, more)
+    const email = { ...(await emailWithoutBodies(tx, row)), deliveries }
+    await this.#store.appendEvent(tx, type, { account_id, content, email, annotation }, more)
   }
 
   async #updateStatus(tx: Transaction, emailId: string): Promise<void> {

@@ -19,8 +19,8 @@ export interface Examination extends Partial<LookedAt> {
   body_size: number
   /** True if that JSON has the lists too: for a message to many whose lists are long. */
   long_lists?: boolean
-  /** True if that JSON has all of `StoredForEvent`: for a short message from outside. */
-  for_event?: boolean
+  /** True if that JSON has all of `StoredFields`: for a short message from outside. */
+  all_fields?: boolean
   /** The object that has the raw message, of a large one that was prepared for being stored. */
   object?: string
 }

@@ -50,9 +50,15 @@ export interface Lists extends Pick<Parsed, 'references' | 'cc' | 'links' | 'att
   recipients: { to: Address[]; cc: Address[]; bcc: Address[] }
 }
 
-/** What is stored with the bodies of a short message that came from outside: the event of its arrival has it from there. */
-export interface StoredForEvent extends Lists, Pick<Parsed, 'screening' | 'snippet'> {
+/** What is stored with the bodies of a short message that came from outside: its row and the event of its arrival have it from there. */
+export interface StoredFields extends Lists, Pick<Parsed, 'screening' | 'snippet'> {
   authentication: Authentication
+}
+
+/** What is stored with the bodies of a short message from outside. */
+export function storedFieldsOf(parsed: Parsed, { authentication }: { authentication: Authentication }): StoredFields {
+  const { screening, snippet } = parsed
+  return { ...listsOf(parsed), authentication, screening, snippet }
 }
 
 /** The lists of a received message. */

@@ -100,7 +100,7 @@ export class OperatorMail implements Courier<Load> {
   }
 
   async #reasonAgainst(row: StoredEmail, owner: IdentityRow, address: string): Promise<string | undefined> {
-    const { mail_from, references } = JSON.parse(row.detail) as EmailDetail
+    const { mail_from, references = [] } = JSON.parse(row.detail) as EmailDetail
     if (row.spam === 1) return 'it is spam'
     if (mail_from === '') return 'it is a bounce'
     if ([row.from_address, mail_from].some((one) => sameMailbox(one, address) || sameMailbox(one, owner.email))) {

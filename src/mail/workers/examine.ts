@@ -11,7 +11,7 @@ import { DnsTally } from '../../net/dns-tally.ts'
 import { linksOf } from '../../message/links.ts'
 import { type Envelope, isVouchedFor, type Verdict } from '../model.ts'
 import { lookedAt } from './outgoing-scan.ts'
-import { listsOf, type DecodedAttachment, type Parsed, type StoredForEvent } from '../../message/parsed.ts'
+import { type DecodedAttachment, listsOf, type Parsed, storedFieldsOf } from '../../message/parsed.ts'
 import { headerOnly } from '../../message/header-only.ts'
 import { uncheckedVerdict } from '../../mailauth/unchecked.ts'
 import { confirmAuthor, checkMessage, type VerdictSettings } from '../../mailauth/verdict.ts'
@@ -63,7 +63,7 @@ export type WorkerReport = { alive: true } | { id: number; verdict: Verdict } | 
 export interface Result {
   id: number
   spans: [number, number][]
-  message?: { parsed: Parsed; verdict: Verdict; sha256: string; body_size: number; long_lists: boolean; for_event: boolean }
+  message?: { parsed: Parsed; verdict: Verdict; sha256: string; body_size: number; long_lists: boolean; all_fields: boolean }
   attachments?: Omit<DecodedAttachment, 'content'>[]
   failure?: string
   /** The parser never finished and was aborted. */
@@ -211,11 +211,10 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     const { body_text, body_html, text } = parsed
     const lists = listsOf(parsed)
     const long_lists = (envelope?.recipients.length ?? 0) > 1 && JSON.stringify(lists).length > maxCopiedLists
-    // deflated here, what an event has of a message takes a quarter of what it would take in the log
-    const for_event = !envelope.own && raw.length <= deflatable
-    const { screening, snippet } = parsed
-    const forEvent: StoredForEvent = { ...lists, authentication: verdict.authentication, screening, snippet }
-    const stored = { body_text, body_html, text, ...(for_event ? forEvent : long_lists ? lists : {}) }
+    // deflated here, what a row and an event have of a message takes a quarter of what it would take in each
+    const all_fields = !envelope.own && raw.length <= deflatable
+    const fields = all_fields ? storedFieldsOf(parsed, verdict) : long_lists ? lists : {}
+    const stored = { body_text, body_html, text, ...fields }
     const json = Buffer.from(JSON.stringify(stored))
     const bodies = deflated(json)
     const message = {
@@ -224,7 +223,7 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
       sha256: hash('sha256', raw),
       body_size: json.length,
       long_lists,
-      for_event,
+      all_fields,
       ...(envelope.scan ? await lookedAt(parsed, raw, (indexes) => withStallCheck(readers.attachmentsOf(raw, indexes))) : {}),
     }
     return {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
 import { afterAll, expect, test } from 'vitest'
 import { type Packable, zip } from '../../../src/core/zip/zip.ts'
-import { appliance, message, openAppliance } from '../../support/appliance.ts'
+import { appliance, deliver, message, openAppliance } from '../../support/appliance.ts'
 import { folder } from '../../support/folder.ts'
 import { peer } from '../../support/peer.ts'
 import { run, succeed } from '../../support/program.ts'
@@ -97,6 +97,53 @@ print(json.dumps({'bad': bad, 'names': sorted(archive.namelist()), 'bodies': bod
         'totp.jsonl',
       ]),
     )
+  },
+  patient,
+)
+
+test(
+  'the list of messages has the recipients, links and attachments of each, and what the checks said, also of one to several',
+  async () => {
+    if (!python) return
+    const { body: owner } = await box.call('POST', '/v1/identities', { name: 'Listed' })
+    const people = Array.from({ length: 600 }, (_, number) => `person${number}.${'x'.repeat(40)}@list.test`)
+    const head = { To: people.join(',\r\n '), Cc: 'copy@list.test', 'Content-Type': 'multipart/mixed; boundary=b' }
+    const text = '--b\n\nhttps://a.test/1\n--b\nContent-Disposition: attachment; filename=a.csv\n\na,b\n--b--\n'
+    const raw = (name: string): string => message({ ...head, Subject: name, 'Message-ID': `<${name}@sender.test>` }, text)
+    const large = (name: string): string => raw(name) + `${'x'.repeat(70)}\r\n`.repeat(1000)
+    const tagged = owner.email.replace('@', '+tag@')
+    for (const [name, to] of [
+      ['one', owner.email],
+      ['several', [owner.email, tagged]],
+    ] as const) {
+      for (const each of [raw(name), large(`${name}-large`)]) {
+        expect(await deliver(box.smtp, { to: to as string | string[], raw: each })).toMatch(/^250 /)
+      }
+    }
+    const file = join(folder(), 'export.zip')
+    writeFileSync(file, (await exported(box, owner.id)).octets)
+    const lines = await script(
+      `
+import sys, zipfile, json
+print(json.dumps([json.loads(line) for line in zipfile.ZipFile(sys.argv[1]).read('messages.jsonl').splitlines()]))
+`,
+      file,
+    )
+    expect(lines.map((line: Fields) => line['subject'])).toEqual([
+      'one',
+      'one-large',
+      ...Array(2).fill('several'),
+      ...Array(2).fill('several-large'),
+    ])
+    for (const line of lines as unknown as Fields[]) {
+      expect(line['recipients'].to.map(({ address }: Fields) => address)).toEqual(people)
+      expect(line['cc']).toEqual([{ address: 'copy@list.test', name: '' }])
+      expect(line['links']).toMatchObject([{ url: 'https://a.test/1' }])
+      expect(line['attachments']).toMatchObject([{ filename: 'a.csv' }])
+      expect(line['authentication']).toMatchObject({ dmarc: { result: 'none' } })
+      expect(line['screening']).toMatchObject({ score: 0, reasons: [] })
+      expect(line).not.toHaveProperty('body_text')
+    }
   },
   patient,
 )
