@@ -25,6 +25,9 @@ interface Deps extends Pick<Basis, 'database' | 'clock'> {
   limitsOf: (accountId: string) => PlanLimits | undefined
 }
 
+/** The most rows of one sum: of two boxes that choose the same, transactions fail and run again. */
+const shards = 64
+
 /** Limits and usage of each account. Lowering a limit below the usage deletes nothing. */
 export class Plan {
   readonly #deps: Deps
@@ -72,9 +75,8 @@ export class Plan {
   /** Adds to the usage; negative amounts reduce it. */
   async add(tx: Transaction, accountId: string, what: Summed, more: number, at = this.#deps.clock.now()): Promise<void> {
     await tx.run(
-      sql`INSERT INTO plan_use (account_id, what, period, used) VALUES (${accountId}, ${what}, ${periodOf(what, at)}, ${Math.max(0, more)})
-        ON CONFLICT (account_id, what, period)
-        DO UPDATE SET used = CASE WHEN plan_use.used + ${more} > 0 THEN plan_use.used + ${more} ELSE 0 END`,
+      sql`INSERT INTO plan_use (account_id, what, period, used, shard) VALUES (${accountId}, ${what}, ${periodOf(what, at)}, ${more}, ${this.#shard})
+        ON CONFLICT (account_id, what, period, shard) DO UPDATE SET used = plan_use.used + excluded.used`,
     )
   }
 
@@ -105,6 +107,13 @@ export class Plan {
     }
   }
 
+  /** The row to which this box adds: if several changed the same one all the time, their transactions would fail and run again, one at a time. */
+  get #shard(): number {
+    const { several, run } = this.#deps.database
+    // the id is random
+    return several ? Number.parseInt(run.id.slice(0, 4), 16) % shards : 0
+  }
+
   #limit(accountId: string, what: Planned): number | null {
     const own = this.#deps.limitsOf(accountId)?.[what]
     return own === undefined ? (this.#limits[what] ?? null) : own
@@ -113,10 +122,11 @@ export class Plan {
   async #used(reader: Reader, accountId: string, what: Planned, at: number): Promise<number> {
     const row = await reader.get<{ n: number }>(
       isSummed(what)
-        ? sql`SELECT used AS n FROM plan_use WHERE account_id = ${accountId} AND what = ${what} AND period = ${periodOf(what, at)}`
+        ? sql`SELECT coalesce(sum(used), 0) AS n FROM plan_use WHERE account_id = ${accountId} AND what = ${what} AND period = ${periodOf(what, at)}`
         : this.#count(what)(accountId),
     )
-    return row?.n ?? 0
+    // should more have been taken off than was added
+    return Math.max(0, row?.n ?? 0)
   }
 
   #count(what: Counted): Count {

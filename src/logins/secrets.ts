@@ -7,8 +7,8 @@ export const sealedSecrets: SealedColumn = {
   column: 'secret',
   key: ['slot'],
   from: 'stored_logins JOIN login_secrets ON slot IN (username_slot, secrets_slot)',
-  lost: `UPDATE plan_use SET used = max(0, used - (SELECT coalesce(sum(octets), 0) FROM stored_logins WHERE account_id = plan_use.account_id))
-    WHERE what = 'storage_bytes'; DELETE FROM login_secrets; DELETE FROM stored_logins`,
+  lost: `INSERT INTO plan_use (account_id, what, period, used) SELECT account_id, 'storage_bytes', '', -sum(octets) FROM stored_logins WHERE true
+    GROUP BY account_id ON CONFLICT (account_id, what, period, shard) DO UPDATE SET used = plan_use.used + excluded.used; DELETE FROM login_secrets; DELETE FROM stored_logins`,
   context: ({ slot, identity_id }) => contextOf(Number(slot), String(identity_id)),
 }
 

@@ -93,7 +93,7 @@ test('however many answers are kept of an identity, all of them go, and their ro
   database.exec(`WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1200)
     INSERT INTO idempotency_keys (holder, method, path, idempotency_key, fingerprint, run_id, status, body, identity_id, octets, created_at)
     SELECT '${account_id}//', 'POST', '/x', n, '', '', 201, 'canary', '${ada.id}', 10, '${new Date().toISOString()}' FROM numbers`)
-  database.exec(`INSERT INTO plan_use VALUES ('${account_id}', 'storage_bytes', '', 12000)`)
+  database.exec(`INSERT INTO plan_use VALUES ('${account_id}', 'storage_bytes', '', 12000, 0)`)
   await box.call('DELETE', `/v1/identities/${ada.id}`)
   const left = (): number =>
     database.prepare("SELECT count(*) AS n FROM idempotency_keys WHERE body = 'canary'").get()!['n'] as number

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import * as z from 'zod'
+import { Plan } from '../../../src/accounts/plan.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { type Event, eventType } from '../../../src/events/model.ts'
 import { EventLog } from '../../../src/events/log.ts'
@@ -8,6 +9,7 @@ import { sql } from '../../../src/store/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import { child } from '../../support/child.ts'
 import { killsOr } from '../../support/kills.ts'
+import { limitless } from '../../support/limitless.ts'
 import { quiet } from '../opened.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
 import { heartbeat } from './queue-of-box.ts'
@@ -154,4 +156,30 @@ test('two boxes that write the same row all the time both get their turns', asyn
   expect(await one.get(sql`SELECT used FROM plan_use`)).toEqual({ used: 2 * times })
   // none waits until the other is done
   expect(Math.max(...longest)).toBeLessThan(4)
+})
+
+test('what two boxes add to the use of one account at once is counted, and neither runs again for the other', async () => {
+  const target = await emptyDatabase(postgres(), 'added')
+  await preparePostgres(target, false)
+  // two of them may have chosen the same shard
+  const boxes = await Promise.all([1, 2, 3].map(async () => (await opened(target, { shared: true, heartbeat })).database))
+  const [times, runs] = [100, [] as number[]]
+  await Promise.all(
+    boxes.map(async (database, index) => {
+      const plan = limitless(database, systemClock)
+      for (let time = 0; time < times; time += 1) {
+        runs[index] ??= 0
+        await database.transaction(async (tx) => {
+          runs[index]! += 1
+          await plan.add(tx, 'acc_1', 'storage_bytes', 10)
+          await sleep(2)
+          await plan.add(tx, 'acc_1', 'storage_bytes', -3)
+        })
+      }
+    }),
+  )
+  expect(runs.toSorted((one, other) => one - other)[0]).toBe(times)
+  const plan = new Plan({ database: boxes[0]!, clock: systemClock, limits: { storage_bytes: 10_000 }, limitsOf: () => undefined })
+  expect(await plan.available(boxes[0]!, 'acc_1')).toBe(10_000 - boxes.length * times * 7)
+  await expect(plan.require(boxes[1]!, 'acc_1', 'storage_bytes', 7901)).rejects.toMatchObject({ code: 'plan_limit_reached' })
 })

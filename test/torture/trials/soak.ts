@@ -48,7 +48,7 @@ export const soak: Trial = {
   name: 'soak',
   about:
     'As many messages as in eight hours at 20 a second, on one box whose time of day runs through eight days meanwhile, so that each night retention deletes. One in twenty is ' +
-    'answered to somebody elsewhere, each is told to a webhook, its owner deletes what is older than six hours, and every six hours there is a backup. What ' +
+    'answered to somebody elsewhere, each is told to a webhook, their owners delete what is older than six hours, and every six hours there is a backup. What ' +
     'was accepted is there once until it is deleted, what was sent arrives, every event is heard, the box logs no error and takes 600 MiB at most; memory of ' +
     'a day is at most 1.05 times that of the second, files 1.05 times those of the fourth. Its hours follow each other on one box: what takes days to show is repeated by a whole run.',
   goal: { tries: 576_000, unit: 'messages', faults: 'memory flat, file size bounded, 0 errors' },
@@ -100,6 +100,8 @@ class Soak {
   readonly #seed: number
   /** The subjects that are stored, by the hour in which they came. */
   readonly #kept: Set<string>[] = []
+  /** The ids of the answers that are stored, by the hour in which they were sent. */
+  readonly #sent: string[][] = []
   readonly #days: Day[] = []
   #hours = 0
   readonly #faultsOfLog = faultsOfLog()
@@ -126,6 +128,7 @@ class Soak {
       if (index % answered === 0) await this.#answer(subject, random)
       if (index % 100 === 0) day.memory.push(this.#memory())
     })
+    this.#sent.push([])
     await atOnce(clients, received)
     this.#kept.push(new Set(subjects))
     this.#hours += 1
@@ -138,7 +141,12 @@ class Soak {
 
   async #answer(subject: string, random: Random): Promise<void> {
     const path = `/v1/identities/${this.#world.furnished.writer.id}/emails`
-    await this.#box.get('POST', path, { to: `${subject}@${pick(farDomains, random)}`, subject, body_text: 'Thank you.\n' })
+    const { id } = await this.#box.get('POST', path, {
+      to: `${subject}@${pick(farDomains, random)}`,
+      subject,
+      body_text: 'Thank you.\n',
+    })
+    this.#sent.at(-1)!.push(String(id))
   }
 
   async #backup(): Promise<void> {
@@ -165,7 +173,7 @@ class Soak {
 
   /** Compares what is stored, and deletes what is old. */
   async #faultsKept(): Promise<string[]> {
-    const { inbox } = this.#world.furnished
+    const { inbox, writer } = this.#world.furnished
     const stored = await this.#box.list(`/v1/identities/${inbox.id}/emails?duplicates=true`)
     const expected = new Set(this.#kept.flatMap((one) => [...one]))
     const found = new Set(stored.map(({ subject }) => String(subject)))
@@ -176,9 +184,14 @@ class Soak {
     if (this.#kept.length <= keptFor) return faults
     const old = this.#kept.shift()!
     const ids = stored.filter(({ subject }) => old.has(String(subject))).map(({ id }) => String(id))
-    for (let at = 0; at < ids.length; at += 500)
-      await this.#box.get('POST', `/v1/identities/${inbox.id}/emails/bulk`, { ids: ids.slice(at, at + 500), delete: true })
+    await this.#delete(inbox.id, ids)
+    await this.#delete(writer.id, this.#sent.shift()!)
     return faults
+  }
+
+  async #delete(identity: string, ids: readonly string[]): Promise<void> {
+    for (let at = 0; at < ids.length; at += 500)
+      await this.#box.get('POST', `/v1/identities/${identity}/emails/bulk`, { ids: ids.slice(at, at + 500), delete: true })
   }
 
   #faultsOfBox(): string[] {
