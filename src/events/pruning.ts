@@ -1,5 +1,5 @@
 import { sweep } from '../core/cron.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
+import { type Database, join, sql, type Transaction } from '../store/database.ts'
 
 /** Bytes of the quota of its account that an event takes. */
 export interface EventBytes {
@@ -38,10 +38,10 @@ export async function prune({ database, followed, needed, before, erased }: Deps
     const old = recent === -1 ? rows : rows.slice(0, recent)
     const gone = old.filter(({ id }) => !needed.has(id))
     await database.transaction(async (tx) => {
-      for (const { seq } of gone) {
-        await tx.run(sql`DELETE FROM hidden_events WHERE seq = ${seq}`)
-        await tx.run(sql`DELETE FROM events WHERE seq = ${seq}`)
-      }
+      if (gone.length === 0) return
+      const seqs = join(gone.map(({ seq }) => seq))
+      await tx.run(sql`DELETE FROM hidden_events WHERE seq IN (${seqs})`)
+      await tx.run(sql`DELETE FROM events WHERE seq IN (${seqs})`)
       await erased(tx, gone)
     })
     count += gone.length
