@@ -11,6 +11,8 @@ export interface BoxProcess {
   child: ChildProcess
   /** All of standard output so far. */
   output: () => string
+  /** Its whole lines so far, which are forgotten: a box that runs for hours writes more than a string can hold. */
+  takeLines(): string
   errors: () => string
   /** Waits until a log line with this message is there; answers it. Throws when the process ends before. */
   said(message: string, times?: number): Promise<Record<string, Said>>
@@ -59,6 +61,12 @@ export function startProcess(env: Record<string, string>, args: string[] = ['ser
   return {
     child,
     output: () => output,
+    takeLines() {
+      const end = output.lastIndexOf('\n') + 1
+      const taken = output.slice(0, end)
+      output = output.slice(end)
+      return taken
+    },
     errors: () => errors,
     ended,
     async said(message, times = 1) {

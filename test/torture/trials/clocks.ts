@@ -177,7 +177,7 @@ class ClockCase {
       await this.#checkToken(made)
       await this.#checkScheduled(made)
     }
-    this.#faults.push(...this.#faultsOfLog(this.#box))
+    this.#faults.push(...faultsOfLog(this.#box))
   }
 
   /** What is sent now leaves. */

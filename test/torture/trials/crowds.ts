@@ -90,7 +90,6 @@ class Crowd {
   readonly #caller: ChildProcess
   /** Kinds of which a crowd was there. */
   readonly #warm = new Set<Kind>()
-  readonly #faultsOfLog = faultsOfLog()
 
   private constructor(box: RunningBox, honest: Honest, members: readonly Member[]) {
     this.#box = box
@@ -142,7 +141,7 @@ class Crowd {
     const faults = await this.#crowd(kind, clients, name)
     const seen = once(this.#caller, 'message') as Promise<[Seen]>
     this.#caller.send('end')
-    faults.push(...faultsOf((await seen)[0], isWhole), ...this.#faultsOfLog(this.#box))
+    faults.push(...faultsOf((await seen)[0], isWhole), ...faultsOfLog(this.#box))
     return { tries: clients, faults: faults.map((fault) => `${clients} ${kind}: ${fault}`) }
   }
 

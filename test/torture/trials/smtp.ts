@@ -65,7 +65,6 @@ class SmtpTrial {
   readonly #world: World
   readonly #box: RunningBox
   readonly #seed: number
-  readonly #faultsOfLog = faultsOfLog()
 
   constructor(world: World, box: RunningBox, seed: number) {
     this.#world = world
@@ -120,7 +119,7 @@ class SmtpTrial {
 
   #faultsOfBox(): string[] {
     const { messages } = this.#world.peers.sink
-    return [...this.#faultsOfLog(this.#box), ...(messages.length > 0 ? [`${messages.length} messages were relayed`] : [])]
+    return [...faultsOfLog(this.#box), ...(messages.length > 0 ? [`${messages.length} messages were relayed`] : [])]
   }
 }
 

@@ -104,7 +104,6 @@ class Soak {
   readonly #sent: string[][] = []
   readonly #days: Day[] = []
   #hours = 0
-  readonly #faultsOfLog = faultsOfLog()
 
   constructor(world: World, { box, home, clock, seed }: { box: RunningBox; home: string; clock: ShiftedClock; seed: number }) {
     this.#world = world
@@ -196,7 +195,7 @@ class Soak {
 
   #faultsOfBox(): string[] {
     const memory = this.#memory()
-    return [...this.#faultsOfLog(this.#box), ...(memory > mostMemory ? [`the box holds ${mebibytes(memory)}`] : [])]
+    return [...faultsOfLog(this.#box), ...(memory > mostMemory ? [`the box holds ${mebibytes(memory)}`] : [])]
   }
 
   /** What has grown since the days that the last one is compared with. */

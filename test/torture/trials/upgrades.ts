@@ -134,7 +134,7 @@ class Upgrades {
         ...differences(before, after, started),
         ...(await faultsOfUse(box, filled)),
         ...(await faultsInBackup(now, home)),
-        ...faultsOfLog()(box),
+        ...faultsOfLog(box),
       ]
       const status = await box.process.end('SIGTERM')
       if (status !== 0) faults.push(`the box ended with ${status}`)
