@@ -86,7 +86,6 @@ class ClockCase {
   readonly #made: Made[] = []
   #box!: RunningBox
   #number = 0
-  #faultsOfLog = faultsOfLog()
 
   constructor(world: World, clock: ShiftedClock, random: Random, number: number) {
     this.#world = world
@@ -127,7 +126,6 @@ class ClockCase {
 
   async #start(): Promise<void> {
     this.#box = await this.#world.start(this.#home, this.#env)
-    this.#faultsOfLog = faultsOfLog()
   }
 
   async #restart(): Promise<void> {

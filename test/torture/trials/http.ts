@@ -181,7 +181,7 @@ class HttpCase {
     await all(last)
     const { status: health } = await this.#box.box.call('GET', '/readyz', undefined, { key: null })
     if (health !== 200) faults.push(`the box is not ready: ${health}`)
-    return { tries, faults: [...faults, ...faultsOfLog()(this.#box.running)] }
+    return { tries, faults: [...faults, ...faultsOfLog(this.#box.running)] }
   }
 
   /** What is sent over one connection: behind a request after which nothing may be read there is none. */

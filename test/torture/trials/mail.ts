@@ -106,7 +106,6 @@ interface Receiver {
   box: RunningBox
   inboxes: Inboxes
   cases: number
-  faultsOfLog: ReturnType<typeof faultsOfLog>
 }
 
 /** A message of a case, and what is wrong with it. */
@@ -161,7 +160,7 @@ class MailTrial {
     const faults = [
       ...(await this.#shrunken(number, unread)),
       ...unkept.flatMap(({ index, found }) => found.map((fault) => `message ${index}: ${fault}`)),
-      ...receiver.faultsOfLog(receiver.box),
+      ...faultsOfLog(receiver.box),
     ]
     return { tries, faults }
   }
@@ -175,7 +174,7 @@ class MailTrial {
     await this.close()
     const { world } = this.#deps
     const box = await world.start(world.home('box'))
-    this.#receiver = { box, inboxes: await Inboxes.open(box, inboxes), cases: 1, faultsOfLog: faultsOfLog() }
+    this.#receiver = { box, inboxes: await Inboxes.open(box, inboxes), cases: 1 }
     return this.#receiver
   }
 

@@ -73,7 +73,6 @@ class RightsTrial {
   readonly #credentials: Credentials
   readonly #spellings: Map<string, RoutePath>
   readonly #seed: number
-  readonly #log: (box: InhabitedBox['running']) => string[]
   readonly #written: Estate[] = []
   readonly #questions = new Map<string, Promise<Question>>()
 
@@ -85,7 +84,6 @@ class RightsTrial {
     this.#credentials = new Credentials(box, people, this.#estates)
     this.#spellings = new Map(this.#asking.spellings.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling]))
     this.#seed = seed
-    this.#log = faultsOfLog()
   }
 
   async run(number: number): Promise<CaseResult> {
@@ -102,7 +100,7 @@ class RightsTrial {
     const gone = [...before.keys()].filter((row) => !after.has(row))
     const faults = [...answers.flatMap((fault) => fault ?? []), ...(await this.#faultsOfWrite(number))]
     if (changed.length + gone.length > 0) faults.push(`refused calls changed ${[...changed, ...gone].slice(0, 5).join(', ')}`)
-    return { tries: cellsOfCase, faults: [...faults, ...this.#log(this.#box.running)] }
+    return { tries: cellsOfCase, faults: [...faults, ...faultsOfLog(this.#box.running)] }
   }
 
   async #faultOf(cell: Cell): Promise<string | undefined> {
