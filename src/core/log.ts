@@ -124,29 +124,20 @@ export function standardOutput({ journal = false } = {}): DestinationStream {
   const { minLength, maxLength, pause } = buffer
   const output = destination({ dest: 1, sync: false, minLength, maxLength })
   let failing = false
-  let timer: NodeJS.Timeout | undefined
-  const flushLater = (): void => {
-    timer ??= setTimeout(() => {
-      timer = undefined
-      output.flush()
-    }, pause).unref()
-  }
   // a full disk must not end the box: the lines are written once there is space again
-  output.on('error', () => {
-    failing = true
-    flushLater()
-  })
-  output.on('write', () => (failing = false))
+  output.on('error', () => (failing = true)).on('write', () => (failing = false))
+  setInterval(() => output.flush(), pause).unref()
   // before pino's own handler, which would retry for ever
   process.prependListener('exit', () => (failing ? output.destroy() : output.flushSync()))
+  return journal ? withPriorities(output) : output
+}
+
+function withPriorities(output: ReturnType<typeof destination>): DestinationStream {
   const sink = {
     // makes pino set `lastLevel` before each line
     [symbols.needsMetadataGsym]: true,
     lastLevel: 30,
-    write(line: string): void {
-      output.write(journal ? `${priorities[sink.lastLevel] ?? '<6>'}${line}` : line)
-      flushLater()
-    },
+    write: (line: string): void => void output.write(`${priorities[sink.lastLevel] ?? '<6>'}${line}`),
     flush: (done: (error?: Error) => void): void => output.flush(done),
   }
   return sink

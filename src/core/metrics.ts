@@ -31,7 +31,7 @@ export class Metrics {
     ['name'],
   )
 
-  /** Adds metrics of the process: memory, CPU, and from the first reading on event loop and garbage collection. */
+  /** Adds metrics of the process: memory, and from the first reading on CPU, event loop and garbage collection. */
   collectProcess(): void {
     this.#withProcess = true
   }

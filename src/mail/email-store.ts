@@ -119,12 +119,13 @@ export class EmailStore {
     return shared ? { ...content, event: await insertSharedEvent(tx, body_id, examined.parsed, content.fields) } : content
   }
 
-  /** What the further events of a stored message have in common; it has no long lists. */
+  /** What the further events of a stored message have in common. */
   async sharedEvent(tx: Transaction, body_id: number): Promise<EventContent> {
     const { id, shortened, bodies } = await eventBodies(tx, body_id)
     if (shortened) return { bodies: { ...bodies, body_truncated: true }, blob: { id, fields: bodyFields } }
-    // older versions stored no shortened bodies
-    return insertSharedEvent(tx, body_id, bodies)
+    // of one copy, or of an older version, which stored no shortened bodies
+    const { body_text: _text, body_html: _html, text: _new, ...fields } = bodies
+    return insertSharedEvent(tx, body_id, bodies, fields)
   }
 
   /** Stores an e-mail; the caller has checked the quota. Returns it with its thread. */

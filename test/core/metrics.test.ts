@@ -33,7 +33,7 @@ test('the metrics of the process are in those of every box in it, once', async (
   }
 })
 
-test('metrics that nobody has read yet, and a log without new lines, do not wake an idle process', () => {
+test('metrics that nobody has read yet do not wake an idle process', () => {
   const program = `
     import { setTimeout as pause } from 'node:timers/promises'
     import { Metrics } from ${source('metrics.ts')}
