@@ -120,9 +120,9 @@ export class Plan {
   }
 
   async #used(reader: Reader, accountId: string, what: Planned, at: number): Promise<number> {
-    const row = await reader.get<{ n: number }>(
+    const row = await reader.get<{ n: number | null }>(
       isSummed(what)
-        ? sql`SELECT coalesce(sum(used), 0) AS n FROM plan_use WHERE account_id = ${accountId} AND what = ${what} AND period = ${periodOf(what, at)}`
+        ? sql`SELECT sum(used) AS n FROM plan_use WHERE account_id = ${accountId} AND what = ${what} AND period = ${periodOf(what, at)}`
         : this.#count(what)(accountId),
     )
     // should more have been taken off than was added

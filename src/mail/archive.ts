@@ -1,6 +1,8 @@
 import { release } from '../core/memory.ts'
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
+import { Fault } from '../core/fault.ts'
+import { Turns } from '../core/work/paced-work.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
 import type { RawMessages } from '../objects/raw-messages.ts'
@@ -57,19 +59,25 @@ export class MailArchive {
     return row!.n
   }
 
-  /** The messages after a sequence number, in order of arrival, including spam and duplicates. */
-  async after(seq: number, identityId: string, limit: number): Promise<{ row: StoredEmail; archived: ArchivedEmail }[]> {
+  /** The messages after a sequence number, in order of arrival, including spam and duplicates; undefined for one that was deleted meanwhile. */
+  async after(
+    seq: number,
+    identityId: string,
+    limit: number,
+  ): Promise<{ row: StoredEmail; archived: ArchivedEmail | undefined }[]> {
     const rows = await this.#deps.database.all<StoredEmail>(
       sql`SELECT * FROM emails WHERE identity_id = ${identityId} AND seq > ${seq} ORDER BY seq LIMIT ${limit}`,
     )
     const sent = rows.filter(({ direction }) => direction === 'outbound').map(({ id }) => id)
     const deliveries = await deliveriesOf(this.#deps.database, sent)
-    const archived = []
+    const turns = new Turns()
+    const found = []
     for (const row of rows) {
-      const email = await emailWithoutBodies(this.#deps.database, row)
-      archived.push({ row, archived: archivedOf(row, email, deliveries.get(row.id) ?? []) })
+      if (turns.due) await turns.yield()
+      const email = await emailWithoutBodies(this.#deps.database, row).catch(unlessGone)
+      found.push({ row, archived: email && archivedOf(row, email, deliveries.get(row.id) ?? []) })
     }
-    return archived
+    return found
   }
 
   /** The raw message as received, or as sent with date and signatures prepended. Undefined when retention has removed it. */
@@ -234,6 +242,10 @@ async function insertDeliveries(tx: Transaction, email: Email): Promise<void> {
         ${one.response}, ${one.mx}, ${one.tls}, ${one.attempts}, ${one.delivered_at})`,
     )
   }
+}
+
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof Fault) || error.type !== 'not_found') throw error
 }
 
 function archivedOf({ detail }: StoredEmail, email: Email, deliveries: Delivery[]): ArchivedEmail {

@@ -203,21 +203,24 @@ export async function eventBodies(reader: Reader, bodyId: number): Promise<{ id:
 
 /** The lists of a stored e-mail, without reading its long bodies. */
 export async function storedLists(reader: Reader, row: Pick<StoredEmail, 'detail' | 'body_id'>): Promise<Lists> {
-  return { ...absent, ...(JSON.parse(row.detail) as EmailDetail), ...(await fieldsWithBodies(reader, row)) }
+  const detail = JSON.parse(row.detail) as EmailDetail
+  return { ...absent, ...detail, ...(await fieldsWithBodies(reader, detail, row.body_id)) }
 }
 
-/** A stored e-mail without its bodies, which are not read if they are long, and without the deliveries of an outbound message. */
+/**
+ * A stored e-mail without its bodies, which are not read if they are long, and without the deliveries of an outbound message. Throws Fault not_found
+ * if it was deleted meanwhile.
+ */
 export async function emailWithoutBodies(reader: Reader, row: StoredEmail): Promise<Email> {
-  return emailOf(row, { ...(await fieldsWithBodies(reader, row)), ...none })
+  return emailOf(row, { ...(await fieldsWithBodies(reader, JSON.parse(row.detail) as EmailDetail, row.body_id)), ...none })
 }
 
 /** What is stored with the bodies of an e-mail rather than in its row: all in one place, also with the shortened bodies of a message to many. */
-async function fieldsWithBodies(
-  reader: Reader,
-  { detail, body_id }: Pick<StoredEmail, 'detail' | 'body_id'>,
-): Promise<Partial<StoredFields>> {
-  if ((JSON.parse(detail) as EmailDetail).attachments) return {}
-  return (await eventBodies(reader, body_id)).bodies
+async function fieldsWithBodies(reader: Reader, detail: EmailDetail, bodyId: number): Promise<Partial<StoredFields>> {
+  if (detail.attachments) return {}
+  const { bodies } = await eventBodies(reader, bodyId)
+  if (!bodies.attachments) throw notFound('e-mail')
+  return bodies
 }
 
 function bodiesIn({ deflated, bytes }: { deflated: number | null; bytes: Uint8Array }): Bodies {

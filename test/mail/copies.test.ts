@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { openStore } from '../support/open-store.ts'
 import { describe, expect, test } from 'vitest'
+import { exported } from '../ops/transfer/moving.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 
 interface Mailbox {
@@ -42,6 +43,21 @@ const messages: Record<string, string> = {
   'a short text, with many links and attachments': message(multipart, parts(`sesame\n${links.slice(0, 5).join('\n')}`)),
   'a long text, with many links and attachments': message(multipart, parts(`sesame\n${links.join('\n')}\n${words}${words}`)),
 }
+
+test('a short message of which a long text is made is listed, and exported, without reading that text', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call<Mailbox>('POST', '/v1/identities', { name: 'Ada' })
+  const html = `${'<ol start=9999><li>'.repeat(8)}<pre>${'a\n'.repeat(10_000)}`
+  const body = `--b\nContent-Type: text/html\n\n${html}\n--b\nContent-Disposition: attachment; filename=a.csv\n\na,b\n--b--\n`
+  expect(await deliver(box.smtp, { to: ada.email, raw: message(multipart, body) })).toMatch(/^250 /)
+  const [listed] = (await box.call('GET', `/v1/identities/${ada.id}/emails`)).body.data
+  const path = `/v1/identities/${ada.id}/emails/${listed.id}`
+  // whoever reads the texts fails
+  rows(box, 'UPDATE blobs SET bytes = zeroblob(64) WHERE id IN (SELECT body_id FROM emails)')
+  expect((await box.call('GET', path)).status).toBe(500)
+  expect((await box.call('GET', `${path}/attachments`)).body.data).toMatchObject([{ filename: 'a.csv' }])
+  expect((await exported(box, ada.id)).job.result).toMatchObject({ messages: 1 })
+})
 
 describe('one message to a hundred addresses', () => {
   test.for(Object.entries(messages))('%s: each has the whole message', async ([, raw]) => {

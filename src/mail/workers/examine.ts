@@ -90,6 +90,9 @@ interface Finished {
 /** Larger messages are stored uncompressed: they are mostly base64, which shrinks by a fifth only and takes milliseconds. */
 const deflatable = 64 * 1024
 
+/** Bytes of the bodies of a message and of what its row has besides, in JSON, that are stored together: to read them for a list takes no time. */
+const maxWithFields = 64 * 1024
+
 /** Characters in JSON of the lists of a message that each of several copies has in its own row. */
 const maxCopiedLists = 32 * 1024
 
@@ -212,10 +215,11 @@ export function serve(readers: Readers, port: MessagePort | null = parentPort, s
     const lists = listsOf(parsed)
     const long_lists = (envelope?.recipients.length ?? 0) > 1 && JSON.stringify(lists).length > maxCopiedLists
     // deflated here, what a row and an event have of a message takes a quarter of what it would take in each
-    const all_fields = !envelope.own && raw.length <= deflatable
-    const fields = all_fields ? storedFieldsOf(parsed, verdict) : long_lists ? lists : {}
-    const stored = { body_text, body_html, text, ...fields }
-    const json = Buffer.from(JSON.stringify(stored))
+    const jsonWith = (fields: object): Buffer => Buffer.from(JSON.stringify({ body_text, body_html, text, ...fields }))
+    const whole = !envelope.own && raw.length <= deflatable ? jsonWith(storedFieldsOf(parsed, verdict)) : undefined
+    // who needs only a list must not read long bodies: a short message can make them
+    const all_fields = whole !== undefined && whole.length <= maxWithFields
+    const json = all_fields ? whole : jsonWith(long_lists ? lists : {})
     const bodies = deflated(json)
     const message = {
       parsed,

@@ -120,8 +120,9 @@ export class Contents {
       const rows = await mail.after(seq, this.#identity.id, batch)
       for (const { row, archived } of rows) {
         this.#step()
-        this.counts.messages += 1
         seq = row.seq
+        if (!archived) continue
+        this.counts.messages += 1
         yield { row, archived, bytes: await mail.rawMessage(row) }
         if (isLarge(row.size)) relieve()
       }
