@@ -10,6 +10,7 @@ interface Deps extends Pick<Basis, 'clock' | 'log' | 'database' | 'seal'> {
   agent: string
   post: Post
   policyHosts: () => Promise<{ host: string; leads_here: boolean }[]>
+  takeOver: () => Promise<void>
   settled: (name: string, news: boolean) => Promise<void>
 }
 
@@ -21,7 +22,7 @@ export interface Acme {
 
 /** Opens the stored data of the CA below `directory`, without contacting it. Throws a sentence when it cannot be read. */
 export async function openAcme(settings: AcmeSettings, directory: string, deps: Deps): Promise<Acme> {
-  const { clock, log, database, agent, post, settled } = deps
+  const { clock, log, database, agent, post, takeOver, settled } = deps
   const { several } = database
   const acmeStore = await AcmeStore.open(directory, settings.directory, (name) =>
     several ? new SharedFiles(deps, name) : undefined,
@@ -38,6 +39,7 @@ export async function openAcme(settings: AcmeSettings, directory: string, deps: 
       const ca = settings.ca_file === undefined ? undefined : await readFile(settings.ca_file, 'utf8')
       return new Authority({ ...settings, ca, agent }, await acmeStore.accountKey(newKey), post).obtain(hosts, signal)
     },
+    takeOver,
     settled: ({ name }, news) => settled(name, news),
   })
   await renewal.load()

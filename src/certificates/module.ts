@@ -128,6 +128,7 @@ export class CertificatesModule implements Module {
       policyHosts,
       agent: `pillarbox/${version}`,
       post: (token, text) => this.#challenges.post(token, text),
+      takeOver: () => this.#takeOver(),
       settled: async (name, news) => {
         await this.current.take(this.#acme?.renewal.pairs ?? new Map())
         if (news) await this.#emit(({ source, file }) => source === 'acme' && file === this.#acme?.acmeStore.file(name))

@@ -31,6 +31,8 @@ interface Deps extends Pick<Basis, 'clock' | 'log'> {
   renew_before: number
   wanted: () => Promise<WantedCertificate[]>
   obtain: (hosts: readonly string[], signal: AbortSignal) => Promise<Pair>
+  /** Takes over what other boxes have obtained; listeners use it when it resolves. */
+  takeOver: () => Promise<void>
   /** Called after each attempt, once its result is stored, and after a removal; `news` is whether to emit an event. */
   settled: (wanted: WantedCertificate, news: boolean) => Promise<void>
 }
@@ -151,8 +153,7 @@ export class Renewer {
     while (!this.#stop.signal.aborted) {
       if (await run.leads(lease)) {
         try {
-          await this.#deps.acmeStore.refresh()
-          await this.load()
+          await this.#deps.takeOver()
           await this.#unlessStopped(work)
         } finally {
           await run.release(lease)

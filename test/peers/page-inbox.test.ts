@@ -118,7 +118,7 @@ test('a lost connection is told, and what came meanwhile is there once it is bac
     })
     cut.push(() => socket.close({ code: 1013 }))
   })
-  await page.goto(`${box.url}/identities/${ada}/inbox`)
+  await goSubscribed(page, `${box.url}/identities/${ada}/inbox`)
   await write(box, 'ada@pillarbox.test', 'Before', 'One.\n')
   await page.getByRole('link', { name: /Before/ }).waitFor()
   down = true
