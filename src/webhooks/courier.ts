@@ -1,7 +1,7 @@
 import type { Basis } from '../basis.ts'
 import { day, hour, iso, minute, second } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
-import { loggable } from '../core/log.ts'
+import { type Log, loggable } from '../core/log.ts'
 import type { Counter } from '../core/metrics.ts'
 import { separateTurn } from '../core/work/paced-work.ts'
 import { upToJsonBytes } from '../core/text.ts'
@@ -75,6 +75,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   readonly schedule = [0, 5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, day]
   readonly jitter = 0.1
   readonly #deps: Deps
+  readonly #log: Log
   readonly #answers: Counter<'answer'>
   readonly #stored: AnswerStorage
   readonly #bodies = new Map<string, Promise<Body | undefined>>()
@@ -88,6 +89,8 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
 
   constructor(deps: Deps) {
     this.#deps = deps
+    // these lines hold no secrets, and redaction would cost more than the line
+    this.#log = deps.log.child({}, { redact: [] })
     this.#answers = deps.metrics.counter(
       'pillarbox_webhook_answers_total',
       'Responses of endpoints: 2xx, 3xx, 4xx, 5xx, or none within the timeout',
@@ -183,8 +186,8 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     const { status: code, error } = answerOf(answer)
     const end = { code, error: error === null ? null : loggable(error, 512), attempt, result: results[outcome] }
     const line = { queue_id, webhook_id, event_id, event, ...notes, ...end, next_attempt_at: next ?? null, ms }
-    if (outcome === 'failed') this.#deps.log.warn(line, 'Webhook delivery failed')
-    else this.#deps.log.info(line, 'Webhook attempt')
+    if (outcome === 'failed') this.#log.warn(line, 'Webhook delivery failed')
+    else this.#log.info(line, 'Webhook attempt')
   }
 
   async describe(reader: Reader, { webhook_id, event_id, event }: WebhookLoad): Promise<Record<string, string>> {

@@ -167,13 +167,15 @@ export class SmtpClientSession implements Server {
   /** Tests by RSET whether the server is ready for the next message. */
   async ready(signal: AbortSignal): Promise<boolean> {
     if (!this.alive) return false
-    const timeout = AbortSignal.any([signal, AbortSignal.timeout(resetting)])
+    const timer = setTimeout(() => this.close(), resetting)
     try {
-      await wait<boolean>(this.#connection, timeout, (done) => this.#connection.reset((error, ok) => done(error, ok ?? true)))
+      await wait<boolean>(this.#connection, signal, (done) => this.#connection.reset((error, ok) => done(error, ok ?? true)))
       return true
     } catch {
       this.close()
       return false
+    } finally {
+      clearTimeout(timer)
     }
   }
 
