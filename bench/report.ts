@@ -73,8 +73,8 @@ function writeSection(all: Results): void {
 function document({ machine, results, before }: Results): string {
   const all = Object.values(results)
   const earlier = Object.values(before).flatMap(({ findings: found }) => found)
-  const reachedBefore = ({ goal, what }: Finding): string =>
-    earlier.find((one) => one.goal === goal && one.what === what)?.reached ?? '–'
+  const reachedBefore = ({ goal, what, against }: Finding): string =>
+    earlier.find((one) => one.goal === goal && one.what === what && one.against === against)?.reached ?? '–'
   const findings = all.flatMap(({ findings: found }) => found).toSorted((one, other) => numberOf(one) - numberOf(other))
   const noisy = all.filter(({ load }) => load.before > quiet).map(({ bench }) => bench)
   return `${heading}
