@@ -76,7 +76,6 @@ function document({ machine, results, before }: Results): string {
   const reachedBefore = ({ goal, what, against }: Finding): string =>
     earlier.find((one) => one.goal === goal && one.what === what && one.against === against)?.reached ?? '–'
   const findings = all.flatMap(({ findings: found }) => found).toSorted((one, other) => numberOf(one) - numberOf(other))
-  const noisy = all.filter(({ load }) => load.before > quiet).map(({ bench }) => bench)
   return `${heading}
 
 This section is written by \`npm run bench -- --write\`; do not edit it. The reasons are in \`bench/reasons.md\`.
@@ -105,7 +104,7 @@ ${findings.map((found) => `- ${found.goal}, ${found.what}: ${found.figures.join(
 
 ${machine.map((line) => `- ${line}`).join('\n')}
 
-Sender, box and peer share its cores. Load of the minute before each bench (above ${quiet} others were at work, and the spread shows it${noisy.length > 0 ? `: so for ${noisy.join(', ')}` : ''}):
+Sender, box and peer share its cores. Load of the minute before each bench (nothing is written above ${quiet}, where others are at work):
 
 ${[...all, ...Object.values(before)]
   .toSorted((one, other) => one.at.localeCompare(other.at))
@@ -122,7 +121,7 @@ apt install postfix gcc        # smtp-source, the peer, and the shim of the slow
 npm run bench                  # all of it; as root, because Postfix must start as root
 npm run bench -- plain real    # these only; a name that there is not lists them
 npm run bench -- --rounds 1 --scale 0.2 --messages 20000     # a quick look
-npm run bench -- --wait 10 --write                           # wait up to 10 minutes for a quiet machine before each, and write this page
+npm run bench -- --wait 10 --write                           # wait up to 10 minutes for a quiet machine before each, and write this page; what was not quiet is not written
 npm run bench -- --page                                      # measure nothing, write this page anew from bench/results.json and bench/reasons.md
 \`\`\`
 

@@ -26,7 +26,7 @@ import { prompt } from './goals/prompt.ts'
 import { real } from './goals/real.ts'
 import { slowedIngest } from './goals/slow-disk.ts'
 import { tools } from './goals/tools.ts'
-import { describeMachine, waitForQuiet } from './machine.ts'
+import { describeMachine, quiet, waitForQuiet } from './machine.ts'
 import { type Result, tell, write, writePage } from './report.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -82,7 +82,12 @@ for (const bench of benches.filter(({ name }) => names.length === 0 || names.inc
   const result = await run(bench)
   if (!result) continue
   tell(result)
-  if (options.write) write(result, describeMachine(tmpdir()))
+  if (!options.write) continue
+  if (result.load.before <= quiet) write(result, describeMachine(tmpdir()))
+  else {
+    process.stderr.write(`${bench.name} is not written: the machine was not quiet (load above ${quiet}). A longer --wait waits for that.\n`)
+    process.exitCode = 1
+  }
 }
 
 async function run(bench: Bench): Promise<Result | undefined> {
