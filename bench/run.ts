@@ -85,7 +85,9 @@ for (const bench of benches.filter(({ name }) => names.length === 0 || names.inc
   if (!options.write) continue
   if (result.load.before <= quiet) write(result, describeMachine(tmpdir()))
   else {
-    process.stderr.write(`${bench.name} is not written: the machine was not quiet (load above ${quiet}). A longer --wait waits for that.\n`)
+    process.stderr.write(
+      `${bench.name} is not written: the machine was not quiet (load above ${quiet}). A longer --wait waits for that.\n`,
+    )
     process.exitCode = 1
   }
 }

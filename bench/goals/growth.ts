@@ -3,10 +3,11 @@ import { join } from 'node:path'
 import { post } from '../api.ts'
 import { startNameServer } from '../dns.ts'
 import { type Bench, finding, type Finding } from '../finding.ts'
-import { boxSide, coldRounds, startIngestBox } from '../ingest.ts'
+import { boxSide, coldRounds, startIngestBox, type Work } from '../ingest.ts'
 import { send as sendCalls } from '../load/posts.ts'
 import { startSmtpSink } from '../load/smtp-sink.ts'
 import { figure, inTurn, type Side, warmUp } from '../measure.ts'
+import { realMail } from '../messages.ts'
 import { usageOf } from '../process-tree.ts'
 import { side } from './calls.ts'
 import { sendingBox } from './outbound.ts'
@@ -19,24 +20,22 @@ export const growth: Bench = {
   goals: ['P23'],
   async run({ directory, scale }) {
     return [
-      await ofMail(join(directory, 'mail'), Math.round(4000 * scale)),
+      await ofMail(join(directory, 'plain'), 'Plain mail of 4 KB', { size: 4096 }, Math.round(4000 * scale)),
+      await ofMail(join(directory, 'signed'), 'Signed mail of 4 KB', await realMail(directory), Math.round(2000 * scale)),
       await ofCalls(join(directory, 'calls'), Math.max(1, Math.round(6 * scale))),
       await ofOutgoing(join(directory, 'outgoing'), Math.round(1000 * scale)),
     ]
   },
 }
 
-async function ofMail(directory: string, messages: number): Promise<Finding> {
-  const work = { message: { size: 4096 }, sessions: 50, messages }
+async function ofMail(directory: string, what: string, message: Work['message'], messages: number): Promise<Finding> {
+  const work = { message, sessions: 50, messages }
   const cold = coldRounds(work)
   const box = await startIngestBox(directory, work, cold + tenths)
   try {
     const taking = boxSide(box, work)
     await warmUp(taking, cold)
-    return judge(
-      `Plain mail of 4 KB, ${(tenths * messages).toLocaleString('en')} messages`,
-      await costs(taking, 'µs CPU/msg', cold),
-    )
+    return judge(`${what}, ${(tenths * messages).toLocaleString('en')} messages`, await costs(taking, 'µs CPU/msg', cold))
   } finally {
     await box.stop()
   }

@@ -3,17 +3,15 @@ import { day, hour, iso, minute, second } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
 import { type Log, loggable } from '../core/log.ts'
 import type { Counter } from '../core/metrics.ts'
-import { separateTurn } from '../core/work/paced-work.ts'
 import { upToJsonBytes } from '../core/text.ts'
 import { AnswerStorage, type StorageCounter } from '../queue/answer-storage.ts'
 import { retryAfter } from '../queue/backoff.ts'
 import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
 import { WorkLimiter } from '../net/work-limiter.ts'
 import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
-import type { Event } from '../events/model.ts'
 import { isOfLiving } from '../identities/row.ts'
 import { join, type Reader, sql, type Transaction } from '../store/database.ts'
-import { envelopeOf } from '../timeline/model.ts'
+import { EventBodies } from './event-bodies.ts'
 import type { EventNames } from './event-names.ts'
 import { SecretCache } from './secret-cache.ts'
 import { disable, kind, listening, type WebhookLoad, type WebhookRow } from './row.ts'
@@ -38,9 +36,6 @@ const timeout = 15 * second
 /** A webhook is disabled after this many milliseconds of failures only. */
 const failureLimit = 5 * day
 
-/** How long a body is cached for webhooks that get the same event, in milliseconds. */
-const shared = 1000
-
 /** Bytes of an event from which it counts among the large ones. */
 const large = 64 * 1024
 
@@ -52,14 +47,6 @@ const notPosted = {
   gone: 'the event is no longer in the log',
   disabled: 'the webhook is disabled',
   unwanted: 'the webhook does not receive this event any more, as its events or identity_id were changed',
-}
-
-/** An envelope as signed and sent. */
-interface Body {
-  octets: Buffer
-  event: Pick<Event, 'type' | 'identity_id'>
-  /** The subject of the event, for the log. */
-  subject: Record<string, unknown>
 }
 
 /** The fields of a webhook that an attempt needs. */
@@ -78,9 +65,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   readonly #log: Log
   readonly #answers: Counter<'answer'>
   readonly #stored: AnswerStorage
-  readonly #bodies = new Map<string, Promise<Body | undefined>>()
-  /** The only large event among the bodies. */
-  #lastLarge = ''
+  readonly #bodies: EventBodies
   readonly #opened: SecretCache
   readonly #largeAttempts = new WorkLimiter({ concurrent: largeAttempts, large })
   /** Every webhook with `failing_since`, and possibly more, as only this courier sets it; with its latest failure, counted over all. */
@@ -96,14 +81,14 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
       'Responses of endpoints: 2xx, 3xx, 4xx, 5xx, or none within the timeout',
       ['answer'],
     )
-    deps.events.onRedaction(() => this.#bodies.clear())
+    this.#bodies = new EventBodies(deps.events)
     this.#stored = new AnswerStorage(deps.plan)
     deps.events.onErasure((tx, ids) => this.#removeBodies(tx, ids))
     this.#opened = new SecretCache(deps.sealed)
   }
 
   async deliver(load: WebhookLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<AttemptAnswer> {
-    const size = await this.#deps.events.sizeOf(load.event_id)
+    const size = await this.#bodies.sizeOf(load.event_id)
     if (size === undefined) throw new Refused(heard({ error: notPosted.gone }))
     const share = this.#largeAttempts.share(size.account_id)
     share.reserve(size.octets)
@@ -116,7 +101,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
 
   async #post(load: WebhookLoad, isLarge: boolean, signal: AbortSignal, noted: AttemptNotes): Promise<AttemptAnswer> {
     const { database, names, outside, clock } = this.#deps
-    const body = await this.#body(load.event_id, isLarge)
+    const body = await this.#bodies.get(load.event_id, isLarge)
     if (body === undefined) throw new Refused(heard({ error: notPosted.gone }))
     Object.assign(noted, body.subject)
     // read last, so that a webhook disabled, deleted or changed meanwhile gets nothing that it must not
@@ -231,41 +216,9 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
       ...signatureHeaders({ id: load.event_id, timestamp: Math.floor(clock.now() / 1000), body }, key, former),
     }
   }
-
-  // read for each attempt: a message deleted since then is not sent
-  #body(eventId: string, isLarge: boolean): Promise<Body | undefined> {
-    const known = this.#bodies.get(eventId)
-    if (known) return known
-    const made = this.#read(eventId, isLarge)
-    this.#bodies.set(eventId, made)
-    setTimeout(() => this.#bodies.delete(eventId), shared).unref()
-    if (isLarge) {
-      this.#bodies.delete(this.#lastLarge)
-      this.#lastLarge = eventId
-    }
-    return made
-  }
-
-  async #read(eventId: string, isLarge: boolean): Promise<Body | undefined> {
-    if (isLarge) await separateTurn()
-    const event = await this.#deps.events.find(eventId)
-    return event && bodyOf(event)
-  }
 }
 
 const results = { done: 'delivered', failed: 'failed', deferred: 'deferred', interrupted: 'interrupted' } as const
-
-function bodyOf(event: Event): Body {
-  const { type, identity_id } = event
-  return { octets: Buffer.from(JSON.stringify(envelopeOf(event))), event: { type, identity_id }, subject: subjectOf(event) }
-}
-
-/** The message of an event. */
-function subjectOf({ type, data }: Event): Body['subject'] {
-  const { id, message_id } = data as { id?: unknown; message_id?: unknown }
-  if (type.startsWith('email.')) return { email_id: id, message_id }
-  return type.startsWith('sms.') ? { sms_id: id } : {}
-}
 
 /** The answer of the endpoint; a message of the queue itself is the error of an attempt that got none. */
 function answerOf(answer: AttemptAnswer | string): AttemptAnswer {
