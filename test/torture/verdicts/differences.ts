@@ -210,6 +210,15 @@ export const looser: Looser[] = [
     why: 's= of a record is a list; dkimpy takes one service alone',
     holds: ({ record }) => listOf(tagsOf(record ?? '')['s']).length > 1,
   },
+  {
+    name: 'key-padding',
+    rfc: 'RFC 6376 2.10',
+    why: 'base64 may end without its padding; dkimpy reads no such key',
+    holds: ({ record }) => {
+      const letters = tagsOf(record ?? '')['p']?.replaceAll(/\s/g, '') ?? ''
+      return /^[A-Za-z0-9+/]+$/.test(letters) && letters.length % 4 > 1
+    },
+  },
 ]
 
 /** Of the chain of dkimpy and Mail::DKIM. */
@@ -250,8 +259,9 @@ export const looserChain: Looser[] = [
   {
     name: 'arc-line',
     rfc: 'RFC 5322 2.2',
-    why: 'a line that is no field does not end the header, and the chain counts for acceptance alone; dkimpy reads no such header, and Mail::DKIM takes the rest for the body',
-    holds: ({ message }) => /^(?![ \t])[^:\r\n]+\r\n/m.test(message.slice(0, message.indexOf('\r\n\r\n') + 2)),
+    why: 'a line that is no field, or continues none, does not end the header, and the chain counts for acceptance alone; dkimpy reads no such header, and Mail::DKIM takes the rest for the body',
+    holds: ({ message }) =>
+      /^[ \t]/.test(message) || /^(?![ \t])[^:\r\n]+\r\n/m.test(message.slice(0, message.indexOf('\r\n\r\n') + 2)),
   },
   {
     name: 'arc-older',
