@@ -42,8 +42,15 @@ export class AttemptBounds {
     work: (limited: AbortSignal, reserve: () => void) => Promise<Result>,
   ): Promise<Result> {
     const time = size > large ? this.#timeout.large : this.#timeout.usual
-    const overdue = new AbortController()
-    const timer = setTimeout(() => overdue.abort(), time)
+    const limited = new AbortController()
+    let overdue = false
+    const timer = setTimeout(() => {
+      overdue = true
+      limited.abort()
+    }, time)
+    const cut = (): void => limited.abort(signal.reason)
+    if (signal.aborted) cut()
+    signal.addEventListener('abort', cut)
     const share = this.#limiter.share(account)
     const reserve = (): void => {
       try {
@@ -53,14 +60,15 @@ export class AttemptBounds {
       }
     }
     try {
-      return await work(AbortSignal.any([signal, overdue.signal]), reserve)
+      return await work(limited.signal, reserve)
     } catch (error) {
-      if (overdue.signal.aborted && !signal.aborted && !(error instanceof Undelivered)) {
+      if (overdue && !signal.aborted && !(error instanceof Undelivered)) {
         throw later(`not finished within ${time / 1000} s`, '4.4.2')
       }
       throw error
     } finally {
       clearTimeout(timer)
+      signal.removeEventListener('abort', cut)
       share.release()
     }
   }
