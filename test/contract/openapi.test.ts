@@ -215,3 +215,15 @@ async function described(box: Appliance, query = ''): Promise<Described> {
 function plainUrl({ app }: Appliance): string {
   return `http://127.0.0.1:${app.httpAddresses.plain!.port}`
 }
+
+test('a part of a download is a status that the description names', async () => {
+  const url = `${plainUrl(shared)}/v1/openapi.json?all=true`
+  const part = await fetch(url, { headers: { Range: 'bytes=0-9' } })
+  expect([part.status, part.headers.get('content-range')]).toEqual([206, expect.stringMatching(/^bytes 0-9\/\d+$/)])
+  expect(await part.text()).toBe('{"openapi"')
+  const whole = (await (await fetch(url)).json()) as Described
+  const downloads = Object.entries(whole.paths).filter(([path]) => /\/(?:raw|zone|openapi\.json)$/.test(path))
+  expect(downloads.length).toBeGreaterThan(2)
+  for (const [path, { get }] of downloads) expect(Object.keys(get!.responses), path).toContain('206')
+  expect(Object.keys(whole.paths['/v1/identities']!['get']!.responses)).not.toContain('206')
+})

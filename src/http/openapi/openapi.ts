@@ -104,10 +104,11 @@ export function openapi(routes: readonly AnyRoute[], about: { version: string; p
   }) as unknown as Document
   for (const spelling of spellings) {
     const { responses } = document.paths[templateOf(spelling)]![spelling.method.toLowerCase()]!
+    if (spelling.route.download !== undefined) responses['206'] = { $ref: '#/components/responses/Part' }
     Object.assign(responses, errorsOf(spelling.route, spelling.path))
   }
   const made: Partial<Components> & Pick<Components, 'schemas' | 'securitySchemes'> = document.components
-  return { ...document, components: { parameters: {}, headers: {}, ...made, responses: errorResponses } }
+  return { ...document, components: { parameters: {}, headers: {}, ...made, responses: { ...errorResponses, Part: part } } }
 }
 
 /** `/v1/identities/:id` → `/v1/identities/{id}` */
@@ -150,13 +151,22 @@ function requestBody(route: AnyRoute) {
 }
 
 function octets(type: string) {
-  return { required: true, content: { [type]: { schema: z.string().meta({ format: 'binary' }) } } }
+  return { required: true, content: binary(type) }
+}
+
+/** What a request with the header `Range` is answered. */
+const part = {
+  description: 'A part, if the request has `Range` with one range; of downloads with `Accept-Ranges: bytes`',
+  headers: { 'Content-Range': { schema: { type: 'string' } } },
+  content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
+}
+
+function binary(type: string) {
+  return { [type]: { schema: z.string().meta({ format: 'binary' }) } }
 }
 
 function success(route: AnyRoute): ZodOpenApiResponseObject {
-  if (route.download !== undefined) {
-    return { description: 'OK', content: { [route.download]: { schema: z.string().meta({ format: 'binary' }) } } }
-  }
+  if (route.download !== undefined) return { description: 'OK', content: binary(route.download) }
   return {
     description: route.status === 201 ? 'Created' : 'OK',
     ...(route.location ? { headers: z.object({ Location: location }) } : {}),
