@@ -121,7 +121,7 @@ apt install postfix gcc        # smtp-source, the peer, and the shim of the slow
 npm run bench                  # all of it; as root, because Postfix must start as root
 npm run bench -- plain real    # these only; a name that there is not lists them
 npm run bench -- --rounds 1 --scale 0.2 --messages 20000     # a quick look
-npm run bench -- --wait 10 --write                           # wait up to 10 minutes for a quiet machine before each, and write this page; what was not quiet is not written
+npm run bench -- --wait 10 --write                           # wait up to 10 minutes for a quiet machine before each, and write this page; a bench is left out where it never is
 npm run bench -- --page                                      # measure nothing, write this page anew from bench/results.json and bench/reasons.md
 \`\`\`
 

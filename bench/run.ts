@@ -82,18 +82,18 @@ for (const bench of benches.filter(({ name }) => names.length === 0 || names.inc
   const result = await run(bench)
   if (!result) continue
   tell(result)
-  if (!options.write) continue
-  if (result.load.before <= quiet) write(result, describeMachine(tmpdir()))
-  else {
-    process.stderr.write(
-      `${bench.name} is not written: the machine was not quiet (load above ${quiet}). A longer --wait waits for that.\n`,
-    )
-    process.exitCode = 1
-  }
+  if (options.write) write(result, describeMachine(tmpdir()))
 }
 
 async function run(bench: Bench): Promise<Result | undefined> {
   const before = await waitForQuiet(Number(options.wait))
+  if (options.write && before > quiet) {
+    process.stderr.write(
+      `${bench.name} is left out, as it would be written: the load is above ${quiet}. A longer --wait waits for less.\n`,
+    )
+    process.exitCode = 1
+    return undefined
+  }
   process.stderr.write(`${bench.name} (${bench.goals.join(', ')}), load ${before.toFixed(2)}\n`)
   const directory = mkdtempSync(join(tmpdir(), 'pillarbox-bench-'))
   try {

@@ -207,15 +207,6 @@ test('the description and its page hold no address, path or name of the machine'
   }
 })
 
-async function described(box: Appliance, query = ''): Promise<Described> {
-  const { body } = await box.call<Described>('GET', `/v1/openapi.json${query}`, undefined, { key: null })
-  return body
-}
-
-function plainUrl({ app }: Appliance): string {
-  return `http://127.0.0.1:${app.httpAddresses.plain!.port}`
-}
-
 test('a part of a download is a status that the description names', async () => {
   const url = `${plainUrl(shared)}/v1/openapi.json?all=true`
   const part = await fetch(url, { headers: { Range: 'bytes=0-9' } })
@@ -228,3 +219,12 @@ test('a part of a download is a status that the description names', async () => 
     expect({ path, statuses: Object.keys(get!.responses) }).toEqual({ path, statuses: expect.arrayContaining(['206']) })
   expect(Object.keys(whole.paths['/v1/identities']!['get']!.responses)).not.toContain('206')
 })
+
+async function described(box: Appliance, query = ''): Promise<Described> {
+  const { body } = await box.call<Described>('GET', `/v1/openapi.json${query}`, undefined, { key: null })
+  return body
+}
+
+function plainUrl({ app }: Appliance): string {
+  return `http://127.0.0.1:${app.httpAddresses.plain!.port}`
+}
