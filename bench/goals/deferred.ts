@@ -78,16 +78,14 @@ function fill(file: string, account: string): void {
   const now = later(0)
   database.exec('BEGIN')
   const add = database.prepare(
-    `INSERT INTO deliveries_queue (id, kind, lane, account_id, load, due_at, created_at, attempts, tries) VALUES (?, 'email', ?, ?, ?, ?, ?, 1, 1)`,
-  )
-  const tried = database.prepare(
-    `INSERT INTO delivery_attempts (delivery_seq, number, started_at, ended_at, outcome, answer) VALUES (?, 1, ?, ?, 'deferred', ?)`,
+    `INSERT INTO deliveries_queue (id, kind, lane, account_id, load, due_at, created_at, attempts, tries, first_started_at, first_ended_at, first_outcome, first_answer)
+      VALUES (?, 'email', ?, ?, ?, ?, ?, 1, 1, ?, ?, 'deferred', ?)`,
   )
   for (let number = 0; number < deferred; number++) {
     const load = JSON.stringify({ recipient_seq: number + 1 })
     const due = later(3_600_000 + Math.floor(Math.random() * 10_800_000))
-    const { lastInsertRowid } = add.run(newId('dlv'), laneOf(number), account, load, due, now)
-    tried.run(lastInsertRowid, now, now, JSON.stringify({ outcome: 'deferred', smtp_code: 450, response: 'Later' }))
+    const answer = JSON.stringify({ outcome: 'deferred', smtp_code: 450, response: 'Later' })
+    add.run(newId('dlv'), laneOf(number), account, load, due, now, now, now, answer)
   }
   database.exec(
     `INSERT INTO delivery_lanes (kind, lane, account_id, due_at) SELECT kind, lane, account_id, min(due_at) FROM deliveries_queue GROUP BY kind, lane, account_id`,

@@ -35,16 +35,22 @@ export class AnswerStorage {
 
   /** Removes the attempts of a delivery up to a number, and releases their storage. */
   async removeAttempts(tx: Transaction, { seq, account_id }: { seq: number; account_id: string }, last: number): Promise<void> {
+    if (last < 1) return
     const removed = await tx.all<{ octets: number | null }>(
-      sql`DELETE FROM delivery_attempts WHERE delivery_seq = ${seq} AND number <= ${last} RETURNING octet_length(answer) AS octets`,
+      sql`SELECT octet_length(first_answer) AS octets FROM deliveries_queue WHERE seq = ${seq}
+        UNION ALL SELECT octet_length(answer) FROM delivery_attempts WHERE delivery_seq = ${seq} AND number <= ${last}`,
     )
-    const sum = removed.reduce((all, { octets }) => all + Math.max(0, (octets ?? 0) - uncounted), 0)
+    await tx.run(
+      sql`UPDATE deliveries_queue SET first_started_at = NULL, first_ended_at = NULL, first_outcome = NULL, first_answer = NULL WHERE seq = ${seq}`,
+    )
+    await tx.run(sql`DELETE FROM delivery_attempts WHERE delivery_seq = ${seq} AND number <= ${last}`)
+    const sum = counted(removed)
     if (sum === 0) return
     // answers from before they counted were not added
     const row = await tx.get<{ octets: number }>(sql`SELECT octets FROM deliveries_queue WHERE seq = ${seq}`)
-    const counted = Math.min(sum, row!.octets)
-    await tx.run(sql`UPDATE deliveries_queue SET octets = octets - ${counted} WHERE seq = ${seq}`)
-    if (counted > 0) await this.#storage?.add(tx, account_id, 'storage_bytes', -counted)
+    const released = Math.min(sum, row!.octets)
+    await tx.run(sql`UPDATE deliveries_queue SET octets = octets - ${released} WHERE seq = ${seq}`)
+    if (released > 0) await this.#storage?.add(tx, account_id, 'storage_bytes', -released)
   }
 
   /** Removes the body of the stored answers of the deliveries that the condition selects, and releases its storage. */
@@ -54,16 +60,24 @@ export class AnswerStorage {
     )
     for (const { seq, account_id, octets } of rows) {
       await tx.run(
+        sql`UPDATE deliveries_queue SET first_answer = json_set(first_answer, '$.body', NULL) WHERE seq = ${seq} AND json_valid(first_answer)`,
+      )
+      await tx.run(
         sql`UPDATE delivery_attempts SET answer = json_set(answer, '$.body', NULL) WHERE delivery_seq = ${seq} AND json_valid(answer)`,
       )
       if (octets === 0) continue
-      const rest = await tx.get<{ octets: number }>(
-        sql`SELECT coalesce(sum(octet_length(answer) - ${uncounted}), 0) AS octets FROM delivery_attempts
-          WHERE delivery_seq = ${seq} AND octet_length(answer) > ${uncounted}`,
+      const rest = await tx.all<{ octets: number | null }>(
+        sql`SELECT octet_length(first_answer) AS octets FROM deliveries_queue WHERE seq = ${seq}
+          UNION ALL SELECT octet_length(answer) FROM delivery_attempts WHERE delivery_seq = ${seq}`,
       )
-      const released = Math.max(0, octets - rest!.octets)
+      const released = Math.max(0, octets - counted(rest))
       await tx.run(sql`UPDATE deliveries_queue SET octets = octets - ${released} WHERE seq = ${seq}`)
       if (released > 0) await this.#storage?.add(tx, account_id, 'storage_bytes', -released)
     }
   }
+}
+
+/** The bytes that count of answers of these lengths. */
+function counted(answers: readonly { octets: number | null }[]): number {
+  return answers.reduce((sum, { octets }) => sum + Math.max(0, (octets ?? 0) - uncounted), 0)
 }

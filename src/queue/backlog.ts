@@ -2,7 +2,7 @@ import { type Cursors, page } from '../store/page.ts'
 import { notFound } from '../core/fault.ts'
 import type { Page, Paging } from '../core/shapes.ts'
 import { type Database, type Reader, sql, type Sql } from '../store/database.ts'
-import type { Attempt, QueuedDelivery } from './history.ts'
+import { type Attempt, attemptsOfRows, type QueuedDelivery } from './history.ts'
 
 /** A delivery of any kind, as the operator sees it. */
 export interface BacklogDelivery extends Omit<QueuedDelivery, 'attempts'> {
@@ -35,11 +35,12 @@ export interface LaneBacklog {
   next: string | null
 }
 
-const columns = sql`seq, id, kind, lane, load, state, attempts, due_at, created_at, ended_at, reason, (SELECT answer FROM delivery_attempts
-  WHERE delivery_seq = deliveries_queue.seq AND delivery_attempts.ended_at IS NOT NULL ORDER BY number DESC LIMIT 1) AS answer`
+const lastAnswer = sql`coalesce((SELECT answer FROM delivery_attempts
+  WHERE delivery_seq = deliveries_queue.seq AND delivery_attempts.ended_at IS NOT NULL ORDER BY number DESC LIMIT 1), first_answer)`
 
-const octets = sql`octet_length(load) + coalesce((SELECT octet_length(answer) FROM delivery_attempts
-  WHERE delivery_seq = deliveries_queue.seq AND delivery_attempts.ended_at IS NOT NULL ORDER BY number DESC LIMIT 1), 0)`
+const columns = sql`seq, id, kind, lane, load, state, attempts, due_at, created_at, ended_at, reason, ${lastAnswer} AS answer`
+
+const octets = sql`octet_length(load) + coalesce(octet_length(${lastAnswer}), 0)`
 
 type Row = Omit<BacklogDelivery, 'load'> & { load: string }
 
@@ -73,10 +74,7 @@ export async function listBacklog(
 export async function findInBacklog(reader: Reader, id: string): Promise<BacklogDelivery & { history: Attempt[] }> {
   const row = await reader.get<Row>(sql`SELECT ${columns} FROM deliveries_queue WHERE id = ${id}`)
   if (!row) throw notFound('delivery')
-  const history = await reader.all<Attempt>(
-    sql`SELECT number, started_at, ended_at, outcome, answer FROM delivery_attempts WHERE delivery_seq = ${row.seq} ORDER BY number`,
-  )
-  return { ...read(row), history }
+  return { ...read(row), history: (await attemptsOfRows(reader, [row.seq])).get(row.seq)! }
 }
 
 /** Waiting and running deliveries by destination, the largest number first. */

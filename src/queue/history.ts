@@ -43,7 +43,8 @@ export async function listDeliveries(
     from: sql`deliveries_queue`,
     account,
     where: sql`kind = ${kind} AND lane = ${lane}`,
-    octets: sql`octet_length(load) + coalesce((SELECT sum(${attemptOctets} + coalesce(octet_length(answer), 0)) FROM delivery_attempts
+    octets: sql`octet_length(load) + ${attemptOctets} + coalesce(octet_length(first_answer), 0)
+      + coalesce((SELECT sum(${attemptOctets} + coalesce(octet_length(answer), 0)) FROM delivery_attempts
       WHERE delivery_seq = deliveries_queue.seq), 0)`,
     present: (row) => row,
   })
@@ -66,19 +67,32 @@ export async function findDelivery(
 /** The attempts of deliveries, by the delivery's id, oldest first. */
 export async function attemptsOf(reader: Reader, ids: string[]): Promise<Map<string, Attempt[]>> {
   if (ids.length === 0) return new Map()
-  const rows = await reader.all<Attempt & { id: string }>(
-    sql`SELECT deliveries_queue.id, number, started_at, delivery_attempts.ended_at, outcome, answer FROM deliveries_queue
-      JOIN delivery_attempts ON delivery_seq = deliveries_queue.seq WHERE deliveries_queue.id IN (${join(ids)}) ORDER BY delivery_attempts.seq`,
+  const rows = await reader.all<{ seq: number; id: string }>(sql`SELECT seq, id FROM deliveries_queue WHERE id IN (${join(ids)})`)
+  const attempts = await attemptsOfRows(
+    reader,
+    rows.map(({ seq }) => seq),
   )
-  return Map.groupBy(rows, ({ id }) => id)
+  return new Map(rows.map(({ seq, id }) => [id, attempts.get(seq)!]))
+}
+
+/** The same by the number of the row, of each delivery. The first attempt is in the row of its delivery. */
+export async function attemptsOfRows(reader: Reader, seqs: readonly number[]): Promise<Map<number, Attempt[]>> {
+  if (seqs.length === 0) return new Map()
+  const rows = await reader.all<Attempt & { delivery_seq: number }>(
+    sql`SELECT seq AS delivery_seq, 1 AS number, first_started_at AS started_at, first_ended_at AS ended_at, first_outcome AS outcome,
+        first_answer AS answer FROM deliveries_queue WHERE seq IN (${join([...seqs])}) AND first_started_at IS NOT NULL
+      UNION ALL SELECT delivery_seq, number, started_at, ended_at, outcome, answer FROM delivery_attempts
+        WHERE delivery_seq IN (${join([...seqs])}) ORDER BY delivery_seq, number`,
+  )
+  const attempts = new Map<number, Attempt[]>(seqs.map((seq) => [seq, []]))
+  for (const { delivery_seq, ...attempt } of rows) attempts.get(delivery_seq)!.push(attempt)
+  return attempts
 }
 
 async function withAttempts(reader: Reader, rows: Row[]): Promise<QueuedDelivery[]> {
-  if (rows.length === 0) return []
-  const attempts = await reader.all<Attempt & { delivery_seq: number }>(
-    sql`SELECT delivery_seq, number, started_at, ended_at, outcome, answer FROM delivery_attempts
-      WHERE delivery_seq IN (${join(rows.map(({ seq }) => seq))}) ORDER BY delivery_seq, number`,
+  const attempts = await attemptsOfRows(
+    reader,
+    rows.map(({ seq }) => seq),
   )
-  const grouped = Map.groupBy(attempts, ({ delivery_seq }) => delivery_seq)
-  return rows.map((row) => ({ ...row, load: JSON.parse(row.load) as unknown, attempts: grouped.get(row.seq) ?? [] }))
+  return rows.map((row) => ({ ...row, load: JSON.parse(row.load) as unknown, attempts: attempts.get(row.seq)! }))
 }

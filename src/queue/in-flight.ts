@@ -18,6 +18,7 @@ export interface ClaimedDelivery {
   attempt: number
   /** The place in the schedule, this one included. */
   tries: number
+  /** The number of its row among the later attempts; 0 for the first, which is in the row of its delivery. */
   attempt_seq: number
   /** The time it was enqueued, ISO 8601. */
   created_at: string
@@ -101,6 +102,27 @@ export class InFlight {
   /** Accounts that have reached their limit. */
   fullAccounts(health: Health): string[] {
     return [...this.#accounts[health].keys()].filter((accountId) => this.availableToAccount(accountId, health) <= 0)
+  }
+
+  /**
+   * How many attempts may be claimed together with their delivery, after those that are claimed: half of what is free, as other claims
+   * may not be committed yet.
+   */
+  claimable(
+    { kind, account_id }: { kind: string; account_id: string },
+    health: Health,
+    claimed: readonly ClaimedDelivery[] = [],
+  ): number {
+    const beside = claimed.filter((claim) => claim.health === health)
+    const ofAccount = beside.filter((claim) => claim.account_id === account_id)
+    const free = [
+      // an attempt whose result is not stored yet keeps its lane
+      maxAttempts - this.#all.size - claimed.length,
+      this.available(health) - beside.length,
+      this.availableToAccount(account_id, health) - ofAccount.length,
+      this.availableForKind(kind, claimed),
+    ]
+    return Math.max(0, Math.floor(Math.min(...free) / 2))
   }
 
   /** How many more attempts of a kind may begin after those that are claimed. */

@@ -31,6 +31,9 @@ export interface NewDelivery {
   due?: string
 }
 
+/** A delivery that may begin as it is added. */
+export type DirectDelivery = Pick<NewDelivery, 'id' | 'lane' | 'load'>
+
 /** The result of an attempt; without `next` there is no further one. */
 export interface Result extends AttemptReport {
   outcome: Outcome | 'interrupted'
@@ -91,6 +94,73 @@ export class QueueStore {
     }
   }
 
+  /**
+   * Adds deliveries of one kind and account that are due now. Those to idle lanes are claimed at once, one of each, as far as there is capacity
+   * beside those that are `claimed` in this transaction, and their first attempts begin with them: where most succeed, nothing of the schedule
+   * is written. Returns the claims.
+   */
+  async addClaiming(
+    tx: Transaction,
+    { kind, account_id, deliveries }: { kind: string; account_id: string; deliveries: readonly DirectDelivery[] },
+    now: string,
+    { inFlight, claimed }: { inFlight: InFlight; claimed: readonly ClaimedDelivery[] },
+  ): Promise<ClaimedDelivery[]> {
+    const left = new Map(healthLevels.map((health) => [health, inFlight.claimable({ kind, account_id }, health, claimed)]))
+    const claims: ClaimedDelivery[] = []
+    const taken = new Set<string>()
+    const waiting: NewDelivery[] = []
+    for (const some of batches(deliveries)) {
+      const idle = await this.#idleLanes(tx, { kind, account_id }, some)
+      for (const delivery of some) {
+        const health = idle.get(delivery.lane)
+        const free = health === undefined ? 0 : left.get(health)!
+        if (health === undefined || free === 0 || taken.has(delivery.lane)) {
+          waiting.push({ ...delivery, kind, account_id })
+          continue
+        }
+        taken.add(delivery.lane)
+        left.set(health, free - 1)
+        claims.push({ ...delivery, kind, account_id, attempt: 1, tries: 1, attempt_seq: 0, created_at: now, health, seq: 0 })
+      }
+    }
+    await this.#addRunning(tx, claims)
+    await this.add(tx, waiting, now)
+    return claims
+  }
+
+  /** The health of those lanes that are open and have no delivery waiting or running. */
+  async #idleLanes(
+    tx: Transaction,
+    { kind, account_id }: { kind: string; account_id: string },
+    deliveries: readonly DirectDelivery[],
+  ): Promise<Map<string, Health>> {
+    // a lane has no due time while nothing waits, and while as much runs as may
+    const rows = await tx.all<{ lane: string; sound: Health }>(
+      sql`SELECT lane, sound FROM delivery_lanes WHERE kind = ${kind} AND account_id = ${account_id} AND closed = 0 AND due_at IS NULL
+        AND lane IN (${join(deliveries.map(({ lane }) => lane))})
+        AND NOT EXISTS (SELECT 1 FROM deliveries_queue AS d WHERE d.kind = ${kind} AND d.lane = delivery_lanes.lane AND d.state = 'running')
+        AND NOT EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = ${account_id})`,
+    )
+    return new Map(rows.map(({ lane, sound }) => [lane, sound]))
+  }
+
+  /** Adds claimed deliveries with their first attempts. */
+  async #addRunning(tx: Transaction, claims: readonly ClaimedDelivery[]): Promise<void> {
+    for (const some of batches(claims)) {
+      const rows = some.map(
+        ({ id, kind, lane, account_id, load, created_at: now }) =>
+          sql`(${id}, ${kind}, ${lane}, ${account_id}, ${JSON.stringify(load)}, ${now}, ${now}, 'running', ${this.#run.id}, 1, 1, ${now})`,
+      )
+      const added = await tx.all<{ seq: number; id: string }>(
+        sql`INSERT INTO deliveries_queue
+          (id, kind, lane, account_id, load, due_at, created_at, state, run_id, attempts, tries, first_started_at)
+          VALUES ${join(rows)} RETURNING seq, id`,
+      )
+      const seqs = new Map(added.map(({ seq, id }) => [id, seq]))
+      for (const claim of some) claim.seq = seqs.get(claim.id)!
+    }
+  }
+
   /** Removes a delivery that was never attempted. */
   async cancel(tx: Transaction, id: string): Promise<boolean> {
     const { changes } = await tx.run(sql`DELETE FROM deliveries_queue WHERE id = ${id} AND state = 'waiting' AND attempts = 0`)
@@ -132,6 +202,15 @@ export class QueueStore {
       sql`INSERT INTO delivery_lanes (kind, lane, account_id, due_at, closed) VALUES (${kind}, ${lane}, ${account_id}, NULL, 1)
         ON CONFLICT DO NOTHING`,
     )
+  }
+
+  /** True if deliveries of an account that is not stopped are due in healthy lanes. */
+  async hasDue(reader: Reader, account_id: string, now: string): Promise<boolean> {
+    const due = await reader.get(
+      sql`SELECT 1 FROM delivery_lanes WHERE sound = 1 AND account_id = ${account_id} AND due_at <= ${now}
+        AND NOT EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = ${account_id}) LIMIT 1`,
+    )
+    return due !== undefined
   }
 
   /** The time of the next delivery for which there is capacity. */
@@ -229,33 +308,25 @@ export class QueueStore {
       this.#run,
       all.map(({ claim }) => claim),
     )
-    const ends = ended.size === 0 ? all : all.filter(({ claim }) => !ended.has(claim.attempt_seq))
-    const results = ends.map(({ claim, result }) => ({ claim, outcome: result.outcome, answer: answerText(result.answer) }))
-    for (const alike of Map.groupBy(results, ({ outcome, answer }) => `${outcome} ${answer}`).values()) {
-      const { outcome, answer } = alike[0]!
+    const ends = ended.size === 0 ? all : all.filter(({ claim }) => !ended.has(claim))
+    for (const alike of Map.groupBy(ends, alikeBy).values()) {
+      const [{ claim, result }] = alike as [FinishedAttempt]
+      const answer = answerText(result.answer)
       for (const some of batches(alike)) {
+        if (claim.attempt > 1) {
+          await tx.run(
+            sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = ${result.outcome}, answer = ${answer}
+              WHERE seq IN (${join(some.map((end) => end.claim.attempt_seq))})`,
+          )
+        }
+        const ofFirst = sql`, first_ended_at = ${now}, first_outcome = ${result.outcome}, first_answer = ${answer}`
         await tx.run(
-          sql`UPDATE delivery_attempts SET ended_at = ${now}, outcome = ${outcome}, answer = ${answer}
-            WHERE seq IN (${join(some.map(({ claim }) => claim.attempt_seq))})`,
+          sql`UPDATE deliveries_queue SET ${stateAfter(alike[0]!, now)}${claim.attempt === 1 ? ofFirst : empty}
+            WHERE seq IN (${join(some.map((end) => end.claim.seq))})`,
         )
       }
     }
-    for (const { claim, answer } of results) await this.#answers.add(tx, claim, answer)
-    const over = ends.filter(({ result }) => result.next === undefined)
-    for (const [state, alike] of Map.groupBy(over, ({ result }) => (result.outcome === 'done' ? 'done' : 'failed'))) {
-      for (const some of batches(alike)) {
-        const rows = join(some.map(({ claim }) => claim.seq))
-        await tx.run(sql`UPDATE deliveries_queue SET state = ${state}, ended_at = ${now} WHERE seq IN (${rows})`)
-      }
-    }
-    for (const { claim, result } of ends) {
-      if (result.next === undefined) continue
-      // an attempt that the box aborted does not count either
-      const counted = result.outcome === 'interrupted' || result.early ? claim.tries - 1 : claim.tries
-      await tx.run(
-        sql`UPDATE deliveries_queue SET state = 'waiting', tries = ${counted}, due_at = ${result.next} WHERE seq = ${claim.seq}`,
-      )
-    }
+    for (const { claim, result } of ends) await this.#answers.add(tx, claim, answerText(result.answer))
     const lanes = new Map<string, Lane & { health: Sql }>()
     for (const { claim, result } of ends) {
       const { kind, lane } = claim
@@ -333,15 +404,33 @@ export class QueueStore {
     for (const some of batches(claims)) {
       const rows = join(some.map(({ seq }) => seq))
       await tx.run(
-        sql`UPDATE deliveries_queue SET state = 'running', run_id = ${this.#run.id}, attempts = attempts + 1, tries = tries + 1
-          WHERE seq IN (${rows})`,
+        sql`UPDATE deliveries_queue SET state = 'running', run_id = ${this.#run.id}, attempts = attempts + 1, tries = tries + 1,
+          first_started_at = CASE attempts WHEN 0 THEN ${now} ELSE first_started_at END WHERE seq IN (${rows})`,
       )
+    }
+    for (const some of batches(claims.filter(({ attempt }) => attempt > 1))) {
+      const rows = join(some.map(({ seq }) => seq))
       const attempts = await tx.all<{ seq: number; delivery_seq: number }>(
         sql`INSERT INTO delivery_attempts (delivery_seq, number, started_at) SELECT seq, attempts, ${now} FROM deliveries_queue
           WHERE seq IN (${rows}) RETURNING seq, delivery_seq`,
       )
       for (const { seq, delivery_seq } of attempts) made.set(delivery_seq, seq)
     }
-    for (const claim of claims) claim.attempt_seq = made.get(claim.seq)!
+    for (const claim of claims) claim.attempt_seq = made.get(claim.seq) ?? 0
   }
+}
+
+/** The same for results that a statement can store together. */
+function alikeBy({ claim, result }: FinishedAttempt): string {
+  const { outcome, answer, next, early = false } = result
+  // a delivery that is tried again has its own place in the schedule
+  const place = next === undefined ? '' : `${next} ${claim.tries} ${early}`
+  return `${Math.min(claim.attempt, 2)} ${outcome} ${place} ${answerText(answer)}`
+}
+
+function stateAfter({ claim, result: { outcome, next, early } }: FinishedAttempt, now: string): Sql {
+  if (next === undefined) return sql`state = ${outcome === 'done' ? 'done' : 'failed'}, ended_at = ${now}`
+  // an attempt that the box aborted does not count either
+  const counted = outcome === 'interrupted' || early ? claim.tries - 1 : claim.tries
+  return sql`state = 'waiting', tries = ${counted}, due_at = ${next}`
 }

@@ -15,7 +15,7 @@ import { recover } from './recovery.ts'
 import { ResultWriter } from './result-writer.ts'
 import { QueueMetrics } from './metrics.ts'
 import { type ClaimedDelivery, InFlight } from './in-flight.ts'
-import { type FinishedAttempt, QueueStore, type Result, type NewDelivery } from './queue-store.ts'
+import { type DirectDelivery, type FinishedAttempt, QueueStore, type Result, type NewDelivery } from './queue-store.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
   /** 0 to 1, for jitter. */
@@ -60,8 +60,13 @@ export class Queue {
   #again = false
   /** Something is due now, or will be when the next claim is made. */
   #due = false
+  /** The last claim found deliveries, so that more may wait for capacity. */
+  #othersWait = false
   /** Attempts may have been interrupted: their run has ended. */
   #interrupted = false
+  /** What transactions have claimed that are not committed yet. */
+  readonly #claimed = new WeakMap<Transaction, ClaimedDelivery[]>()
+  readonly #onCapacity: (() => void)[] = []
   /** Runs a function outside of the transaction of the caller. */
   readonly #outsideTransaction = AsyncLocalStorage.snapshot()
   readonly #resultWriter: ResultWriter
@@ -80,11 +85,14 @@ export class Queue {
       log: deps.log,
       write: (ends) => this.#writeResults(ends),
       // deliveries that wait for the freed capacity are claimed with the same commit
-      writing: () => this.#expect(),
+      writing: () => {
+        if (this.#othersWait) this.#expect()
+      },
       written: (end) => {
         this.#metrics.ended(end.claim, end.result)
         this.#logResult(end)
         this.wake()
+        for (const listener of this.#onCapacity) listener()
       },
     })
   }
@@ -117,6 +125,57 @@ export class Queue {
     if (added.some(({ due }) => due === undefined)) this.#outsideTransaction(() => this.#expect())
     tx.afterCommit(() => this.wake())
     return added.map(({ id }) => id)
+  }
+
+  /**
+   * Enqueues deliveries of one kind and account that are due now, and claims those to idle lanes in the same transaction, as far as there is
+   * capacity. Only for a courier without `begin`.
+   */
+  async enqueueClaiming(
+    tx: Transaction,
+    { kind, account_id, deliveries }: { kind: string; account_id: string; deliveries: readonly Omit<DirectDelivery, 'id'>[] },
+  ): Promise<void> {
+    const added = deliveries.map(({ lane, load }) => ({ id: newId('dlv'), kind, account_id, lane, load }))
+    // where runs share a database, what is claimed and not known here is taken for lost (`recover`)
+    if (this.#deps.database.run.shared || this.#state !== 'open') {
+      await this.enqueueAll(tx, added)
+      return
+    }
+    let claimed = this.#claimed.get(tx)
+    if (!claimed) {
+      claimed = []
+      this.#claimed.set(tx, claimed)
+      tx.afterCommit(() => {
+        // once it stops, what is claimed is left to the next start
+        if (this.#state === 'open') this.#begin(claimed!)
+      })
+    }
+    const before = claimed.length
+    claimed.push(
+      ...(await this.#store.addClaiming(tx, { kind, account_id, deliveries: added }, this.#now(), {
+        inFlight: this.#inFlight,
+        claimed,
+      })),
+    )
+    if (claimed.length - before === added.length) return
+    this.#outsideTransaction(() => this.#expect())
+    tx.afterCommit(() => this.wake())
+  }
+
+  /** How many deliveries of an account to healthy lanes `enqueueClaiming` may claim now. Without limit where several boxes take what waits. */
+  claimable(of: { kind: string; account_id: string }): number {
+    return this.#deps.database.run.shared ? Infinity : this.#inFlight.claimable(of, 1)
+  }
+
+  /** True if deliveries of an account to healthy lanes are due, and so are claimed before any that are added. */
+  async hasDue(account_id: string): Promise<boolean> {
+    const { database } = this.#deps
+    return !database.run.shared && (await this.#store.hasDue(database, account_id, this.#now()))
+  }
+
+  /** Adds a listener that is called when results of attempts are stored: there may be capacity again. */
+  onCapacity(listener: () => void): void {
+    this.#onCapacity.push(listener)
   }
 
   /** Restarts a delivery at the beginning of its schedule. Returns false while an attempt is running. */
@@ -253,14 +312,20 @@ export class Queue {
         }
         this.#due = false
         const claims = await database.transaction((tx) => this.#claim(tx))
-        for (const claim of claims) this.#inFlight.begin(claim, this.#run, this.#resultWriter.record)
-        this.#closedLanes.abortAmong(claims)
+        this.#othersWait = claims.length > 0
+        this.#begin(claims)
       }
     } catch (error) {
       log.error({ err: error }, 'queue could not be read; retrying')
       this.#again = false
       this.#timer = setTimeout(() => this.wake(), 1000)
     }
+  }
+
+  /** Makes attempts that are claimed on disk. */
+  #begin(claims: readonly ClaimedDelivery[]): void {
+    for (const claim of claims) this.#inFlight.begin(claim, this.#run, this.#resultWriter.record)
+    this.#closedLanes.abortAmong(claims)
   }
 
   /** Makes interrupted attempts due again; none of those here is. */

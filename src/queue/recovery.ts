@@ -2,6 +2,9 @@ import { join, type Run, sql, type Transaction } from '../store/database.ts'
 import type { ClaimedDelivery } from './in-flight.ts'
 import { earliest, type Lane, updateLanes } from './lanes.ts'
 
+/** The condition of deliveries whose first attempt has begun and not ended. */
+const cutOff = sql`first_started_at IS NOT NULL AND first_outcome IS NULL`
+
 /**
  * Makes deliveries due again, under the same id, that are attempted by a run that has ended, or by this one but not in `here`: it was not told that it
  * had claimed them. Returns how many.
@@ -9,7 +12,9 @@ import { earliest, type Lane, updateLanes } from './lanes.ts'
 export async function recover(tx: Transaction, run: Run, here: readonly ClaimedDelivery[], now: string): Promise<number> {
   const others = here.length === 0 ? sql`1 = 1` : sql`seq NOT IN (${join(here.map(({ seq }) => seq))})`
   const rows = await tx.all<Lane & { seq: number }>(
-    sql`UPDATE deliveries_queue SET state = 'waiting', due_at = ${now}
+    sql`UPDATE deliveries_queue SET state = 'waiting', due_at = ${now},
+        first_ended_at = CASE WHEN ${cutOff} THEN ${now} ELSE first_ended_at END,
+        first_outcome = CASE WHEN ${cutOff} THEN 'interrupted' ELSE first_outcome END
       WHERE state = 'running' AND (run_id = ${run.id} OR ${run.ended(sql`run_id`)}) AND ${others} RETURNING seq, kind, lane`,
   )
   for (const { seq, kind, lane } of rows) {
@@ -21,11 +26,14 @@ export async function recover(tx: Transaction, run: Run, here: readonly ClaimedD
   return rows.length
 }
 
-/** The numbers of those attempts whose result is stored: another box took them for interrupted, or the server did not confirm an earlier transaction. */
-export async function alreadyEnded(tx: Transaction, run: Run, claims: readonly ClaimedDelivery[]): Promise<Set<number>> {
+/** Those of the claims whose attempt has a result: another box took it for interrupted, or the server did not confirm an earlier transaction. */
+export async function alreadyEnded(tx: Transaction, run: Run, claims: readonly ClaimedDelivery[]): Promise<Set<ClaimedDelivery>> {
   if (!run.shared) return new Set()
-  const rows = await tx.all<{ seq: number }>(
-    sql`SELECT seq FROM delivery_attempts WHERE seq IN (${join(claims.map(({ attempt_seq }) => attempt_seq))}) AND outcome IS NOT NULL`,
+  const rows = await tx.all<{ seq: number; number: number }>(
+    sql`SELECT seq, 1 AS number FROM deliveries_queue WHERE seq IN (${join(claims.map(({ seq }) => seq))}) AND first_outcome IS NOT NULL
+      UNION ALL SELECT delivery_seq, number FROM delivery_attempts
+      WHERE delivery_seq IN (${join(claims.map(({ seq }) => seq))}) AND outcome IS NOT NULL`,
   )
-  return new Set(rows.map(({ seq }) => seq))
+  const ended = new Set(rows.map(({ seq, number }) => `${seq} ${number}`))
+  return new Set(claims.filter(({ seq, attempt }) => ended.has(`${seq} ${attempt}`)))
 }

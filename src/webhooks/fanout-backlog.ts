@@ -4,7 +4,7 @@ import type { EventHeader } from '../events/model.ts'
 import type { Queue } from '../queue/queue.ts'
 import { type Database, type Reader, sql, type Transaction } from '../store/database.ts'
 import type { SubscribedWebhooks } from './subscribed-webhooks.ts'
-import { deliveriesOf } from './row.ts'
+import { deliveriesOf, kind } from './row.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'log'> {
   queue: Queue
@@ -22,6 +22,9 @@ interface WaitingEvent extends Pick<EventHeader, 'seq' | 'account_id'> {
 /** The most webhooks looked at, and deliveries written, in one transaction, so that it does not block the event loop. */
 const maxRows = 500
 
+/** The least capacity for which deliveries are created: a transaction for a few would cost more than it brings. */
+const least = 32
+
 /** The wait after a failure, in milliseconds. */
 const retryDelay = 1000
 
@@ -33,9 +36,14 @@ export class FanoutBacklog {
   #stopped = false
   #running: Promise<void> | undefined
   #again = false
+  /** Events wait for capacity, or are about to have their turn. */
+  #waits = false
 
   constructor(deps: Deps) {
     this.#deps = deps
+    deps.queue.onCapacity(() => {
+      if (this.#waits) this.wake()
+    })
   }
 
   /** Resolves when nothing waits; undefined when nothing does. */
@@ -83,23 +91,45 @@ export class FanoutBacklog {
     }
   }
 
-  /** The next account in turn. */
+  /** The next account in turn for whose deliveries there is capacity. */
   async #next(): Promise<string | undefined> {
-    const after = (account: string) =>
-      this.#deps.database.get<{ account_id: string | null }>(
+    const after = async (account: string): Promise<string | undefined> => {
+      const row = await this.#deps.database.get<{ account_id: string | null }>(
         sql`SELECT min(account_id) AS account_id FROM webhook_backlog WHERE account_id > ${account}`,
       )
-    return (await after(this.#served))?.account_id ?? (await after(''))?.account_id ?? undefined
+      return row?.account_id ?? undefined
+    }
+    const first = await after('')
+    this.#waits = first !== undefined
+    // not even for an account with nothing under way
+    if (this.#capacity('') === 0) return undefined
+    for (let account = await after(this.#served); account !== undefined; account = await after(account)) {
+      if (await this.#isFree(account)) return account
+    }
+    for (let account = first; account !== undefined && account <= this.#served; account = await after(account)) {
+      if (await this.#isFree(account)) return account
+    }
+    return undefined
+  }
+
+  async #isFree(account: string): Promise<boolean> {
+    return this.#capacity(account) > 0 && !(await this.#deps.queue.hasDue(account))
+  }
+
+  /** How many deliveries of an account may be created now, so that most begin at once; those beyond it wait until attempts have ended. */
+  #capacity(account_id: string): number {
+    const claimable = this.#deps.queue.claimable({ kind, account_id })
+    return claimable < least ? 0 : claimable
   }
 
   /** Creates deliveries of an account's oldest waiting events. */
   async #take(tx: Transaction, account: string): Promise<void> {
     const { queue, subscribed } = this.#deps
-    for (let left = maxRows; left > 0;) {
+    for (let left = Math.min(maxRows, this.#capacity(account)); left > 0;) {
       const event = await oldest(tx, account)
       if (!event) return
       const found = event.id === null ? [] : await subscribed.of(tx, event, event.reached, left)
-      if (event.id !== null) await queue.enqueueAll(tx, deliveriesOf({ ...event, id: event.id }, found))
+      if (event.id !== null) await queue.enqueueClaiming(tx, deliveriesOf({ ...event, id: event.id }, found))
       if (found.length === left)
         await tx.run(sql`UPDATE webhook_backlog SET reached = ${found.at(-1)!.seq} WHERE seq = ${event.seq}`)
       else await tx.run(sql`DELETE FROM webhook_backlog WHERE seq = ${event.seq}`)

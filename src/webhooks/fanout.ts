@@ -91,11 +91,12 @@ export class Fanout {
         await this.#backlog.add(tx, event)
         continue
       }
-      const deliveries = deliveriesOf(event, webhooks)
-      if (written + deliveries.length > maxRows) return index
-      await this.#deps.queue.enqueueAll(tx, deliveries)
-      written += deliveries.length
-      left.set(account_id, most - deliveries.length)
+      const some = deliveriesOf(event, webhooks)
+      const { length } = some.deliveries
+      if (written + length > maxRows) return index
+      await this.#deps.queue.enqueueClaiming(tx, some)
+      written += length
+      left.set(account_id, most - length)
     }
     return batch.length
   }

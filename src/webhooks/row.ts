@@ -57,10 +57,11 @@ export function asOf(row: WebhookRow, now: number): WebhookRow {
 export function deliveriesOf(
   { seq, id, type, account_id }: Pick<EventHeader, 'seq' | 'id' | 'type' | 'account_id'>,
   webhooks: readonly Pick<WebhookRow, 'id' | 'after_seq'>[],
-): { kind: string; lane: string; account_id: string; load: WebhookLoad }[] {
-  return webhooks
+): { kind: string; account_id: string; deliveries: { lane: string; load: WebhookLoad }[] } {
+  const deliveries = webhooks
     .filter(({ after_seq }) => after_seq < seq)
-    .map((webhook) => ({ kind, lane: webhook.id, account_id, load: { webhook_id: webhook.id, event_id: id, event: type } }))
+    .map((webhook) => ({ lane: webhook.id, load: { webhook_id: webhook.id, event_id: id, event: type } }))
+  return { kind, account_id, deliveries }
 }
 
 /** The condition of webhooks that are active at a time. */

@@ -201,11 +201,12 @@ test.each(rows)('%s?%s reads its rows %s the event loop', async (path, query, wh
 const text = "replace(printf('%060000d', 0), '0', 'x')"
 const inJson = `'{"a":"' || ${text} || '"}'`
 const asJson = `json('"' || ${text} || '"')`
+const longAnswer = `'{"status":500,"body":"' || ${text} || '","error":null}'`
 const long: Record<string, string> = {
   '/v1/domains': `UPDATE domains SET findings = ${inJson}`,
   '/v1/domains/{id}/reports': `UPDATE domain_reports SET data = ${inJson}`,
   '/v1/webhooks': `UPDATE webhooks SET url = 'https://x.test/' || ${text}`,
-  '/v1/webhooks/{id}/deliveries': `UPDATE delivery_attempts SET answer = '{"status":500,"body":"' || ${text} || '","error":null}'`,
+  '/v1/webhooks/{id}/deliveries': `UPDATE delivery_attempts SET answer = ${longAnswer}; UPDATE deliveries_queue SET first_answer = ${longAnswer}`,
   '/v1/queue': `UPDATE deliveries_queue SET load = json_set(load, '$.a', ${asJson})`,
   '/v1/agents': `UPDATE agents SET metadata = ${inJson}`,
   '/v1/jobs': `UPDATE jobs SET result = json_set(coalesce(result, '{}'), '$.a', ${asJson})`,

@@ -35,7 +35,7 @@ test('what a box brought to one of its own before it went down is there once, ho
       inside().database.transaction(async (tx) => {
         await tx.run(sql`UPDATE email_recipients SET status = 'sending' WHERE email_id = ${id}`)
         await tx.run(sql`UPDATE deliveries_queue SET state = 'running', ended_at = NULL`)
-        await tx.run(sql`UPDATE delivery_attempts SET outcome = NULL, ended_at = NULL, answer = NULL`)
+        await tx.run(sql`UPDATE deliveries_queue SET first_outcome = NULL, first_ended_at = NULL, first_answer = NULL`)
       }),
     { timeout: 100_000 },
   )

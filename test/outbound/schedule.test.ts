@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Email } from '../../src/mail/model.ts'
 import { deliver, message } from '../support/appliance.ts'
+import { allAttempts } from '../support/attempts.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { database, field, pair, type Pair, send, source, verified } from './outgoing.ts'
 
@@ -116,7 +117,7 @@ describe('taken back', () => {
     database(box, (db) => db.exec(refuse))
     clock.advance(86_400_000)
     await box.settled()
-    expect(count(box, `SELECT count(*) AS n FROM delivery_attempts WHERE outcome = 'deferred'`)).toBe(2)
+    expect(count(box, `SELECT count(*) AS n FROM ${allAttempts} WHERE outcome = 'deferred'`)).toBe(2)
     const cancelled = await box.call<Email>('POST', `/v1/identities/${ada.id}/emails/${back.body.id}/cancel`)
     expect([cancelled.status, cancelled.body]).toMatchObject([
       200,

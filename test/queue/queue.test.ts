@@ -7,9 +7,10 @@ import { findDelivery, type QueuedDelivery } from '../../src/queue/history.ts'
 import { InFlight } from '../../src/queue/in-flight.ts'
 import { QueueStore } from '../../src/queue/queue-store.ts'
 import { Queue } from '../../src/queue/queue.ts'
-import { type Reader, sql, type Sql, type Transaction } from '../../src/store/database.ts'
+import { raw, type Reader, sql, type Sql, type Transaction } from '../../src/store/database.ts'
 import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { opened, quiet } from '../store/opened.ts'
+import { allAttempts } from '../support/attempts.ts'
 import { folder } from '../support/folder.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { settled } from '../support/settled.ts'
@@ -579,7 +580,7 @@ test('a lane that is closed and silenced hears nothing more, and is cleared', as
   await queue.clear()
   expect(runner.carried.length).toBe(2)
   expect(await database.all(sql`SELECT lane FROM deliveries_queue`)).toEqual([{ lane: 'elsewhere' }])
-  expect(await database.all(sql`SELECT count(*) AS n FROM delivery_attempts`)).toEqual([{ n: 1 }])
+  expect(await database.all(raw(`SELECT count(*) AS n FROM ${allAttempts}`))).toEqual([{ n: 1 }])
   expect(await database.all(sql`SELECT lane FROM delivery_lanes`)).toEqual([{ lane: 'elsewhere' }])
 })
 
@@ -657,4 +658,145 @@ test('looking for what is due walks an index, however much is deferred', async (
     AND due_at <= ${'z'} ORDER BY due_at, seq LIMIT ${4}`
   expect(await plan(rows)).toContain('USING INDEX deliveries_due')
   expect(await plan(rows)).not.toContain('TEMP B-TREE')
+})
+
+/** Has each lane deliver once, so that it is known and healthy. */
+async function known(...lanes: string[]): Promise<void> {
+  for (const lane of lanes) await putFor('acct_a', 'before', lane)
+  await settled(queue)
+  runner.carried.length = 0
+  runner.settled.length = 0
+}
+
+const claimFor = (tx: Transaction, account_id: string, lanes: string[], text = 'new'): Promise<void> =>
+  queue.enqueueClaiming(tx, { kind: 'test', account_id, deliveries: lanes.map((lane) => ({ lane, load: { to: lane, text } })) })
+const states = (lane: string): Promise<unknown[]> =>
+  database.all(sql`SELECT state, attempts, tries FROM deliveries_queue WHERE lane = ${lane} ORDER BY seq DESC LIMIT 1`)
+
+test('a delivery to an idle lane is claimed in the transaction that enqueues it, and its first attempt is in its row', async () => {
+  await queue.start()
+  await known('a', 'b')
+  const waiting = { state: 'waiting', attempts: 0, tries: 0 }
+  const running = { state: 'running', attempts: 1, tries: 1 }
+  await database.transaction(async (tx) => {
+    await claimFor(tx, 'acct_a', ['a', 'b', 'a', 'unknown'])
+    const added = await tx.all(
+      sql`SELECT lane, state, attempts, tries FROM deliveries_queue WHERE state <> 'done' ORDER BY lane, state`,
+    )
+    expect(added).toEqual([
+      { lane: 'a', ...running },
+      { lane: 'a', ...waiting },
+      { lane: 'b', ...running },
+      { lane: 'unknown', ...waiting },
+    ])
+    expect(runner.carried).toEqual([])
+  })
+  await settled(queue)
+  expect(runner.carried.toSorted()).toEqual(['new 1', 'new 1', 'new 1', 'new 1'])
+  expect(await database.all(sql`SELECT * FROM delivery_attempts`)).toEqual([])
+  const { id } = (await database.get<{ id: string }>(sql`SELECT id FROM deliveries_queue WHERE lane = 'b' ORDER BY seq DESC`))!
+  expect(await look(id, 'b')).toMatchObject({
+    state: 'done',
+    attempts: [{ number: 1, started_at: expect.any(String), ended_at: expect.any(String), outcome: 'done', answer: 'thanks' }],
+  })
+})
+
+test('one that is claimed as it is enqueued and fails for now is tried again by the list, with a row for each later attempt', async () => {
+  await queue.start()
+  await known('a')
+  runner.act = async (_load, attempt) => {
+    if (attempt < 3) throw new Deferred(`not now ${attempt}`)
+    return 'thanks'
+  }
+  await database.transaction((tx) => claimFor(tx, 'acct_a', ['a']))
+  for (const wait of [0, 5 * second, hour]) {
+    clock.advance(wait)
+    queue.wake()
+    await settled(queue)
+  }
+  const { id } = (await database.get<{ id: string }>(sql`SELECT id FROM deliveries_queue ORDER BY seq DESC`))!
+  expect((await look(id, 'a')).attempts).toMatchObject([
+    { number: 1, outcome: 'deferred', answer: 'not now 1' },
+    { number: 2, outcome: 'deferred', answer: 'not now 2' },
+    { number: 3, outcome: 'done', answer: 'thanks' },
+  ])
+  expect(await database.all(sql`SELECT number FROM delivery_attempts ORDER BY number`)).toEqual([{ number: 2 }, { number: 3 }])
+})
+
+test('nothing is claimed as it is enqueued in a lane with work, in a closed lane, or for a stopped account', async () => {
+  await queue.start()
+  await known('busy', 'closed', 'stopped')
+  runner.act = hang
+  await putFor('acct_a', 'under way', 'busy')
+  await expect.poll(() => runner.carried).toEqual(['under way 1'])
+  await database.transaction((tx) => queue.closeLane(tx, { kind: 'test', lane: 'closed', account_id: 'acct_a' }))
+  await database.transaction(async (tx) => {
+    await tx.run(sql`INSERT INTO delivery_lanes (kind, lane, account_id, sound) VALUES ('test', 'stopped', 'acct_b', 1)`)
+    await tx.run(sql`INSERT INTO stopped_accounts (account_id, stopped_at) VALUES ('acct_b', '2026')`)
+    await claimFor(tx, 'acct_a', ['busy', 'closed'])
+    await claimFor(tx, 'acct_b', ['stopped'])
+    for (const lane of ['busy', 'closed', 'stopped'])
+      expect(
+        await tx.all(sql`SELECT state, attempts FROM deliveries_queue WHERE lane = ${lane} ORDER BY seq DESC LIMIT 1`),
+      ).toEqual([{ state: 'waiting', attempts: 0 }])
+  })
+})
+
+test('a transaction that is rolled back begins no attempt, and takes no capacity', async () => {
+  await queue.start()
+  const lanes = Array.from({ length: 40 }, (_, index) => `lane ${index}`)
+  await known(...lanes)
+  for (let time = 0; time < 20; time += 1) {
+    const lost = database.transaction(async (tx) => {
+      await claimFor(tx, 'acct_a', lanes, 'lost')
+      throw new Error('no')
+    })
+    await expect(lost).rejects.toThrow('no')
+  }
+  await database.transaction((tx) => claimFor(tx, 'acct_a', lanes))
+  await settled(queue)
+  expect(runner.carried).toEqual(lanes.map(() => 'new 1'))
+})
+
+test('no more is claimed as it is enqueued than half of what is free; the rest waits and follows', async () => {
+  await queue.start()
+  const lanes = Array.from({ length: 400 }, (_, index) => `lane ${index}`)
+  await known(...lanes)
+  const { gates, wait } = gated()
+  runner.act = async (_load, _attempt, signal) => wait(signal)
+  const running = async (): Promise<unknown[]> =>
+    database.all(sql`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'running'`)
+  await database.transaction(async (tx) => {
+    // of 240 for one account; a second call in the same transaction knows of the first
+    await claimFor(tx, 'acct_a', lanes.slice(0, 200))
+    await claimFor(tx, 'acct_a', lanes.slice(200))
+    expect(await tx.all(sql`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'running'`)).toEqual([{ n: 180 }])
+  })
+  await expect.poll(running).toEqual([{ n: 240 }])
+  await expect.poll(() => gates.length).toBe(240)
+  runner.act = async () => 'thanks'
+  for (const go of gates) go()
+  await settled(queue)
+  expect(runner.carried).toHaveLength(400)
+})
+
+test('what a former run had claimed as it was enqueued is interrupted, and tried again under the same id', async () => {
+  await queue.start()
+  await known('a')
+  runner.act = hang
+  await database.transaction((tx) => claimFor(tx, 'acct_a', ['a']))
+  await expect.poll(() => runner.carried).toEqual(['new 1'])
+  expect(await states('a')).toEqual([{ state: 'running', attempts: 1, tries: 1 }])
+  const former = queue
+  runner = new Runner()
+  queue = fresh()
+  await queue.start()
+  await settled(queue)
+  expect(runner.carried).toEqual(['new 2'])
+  const { id } = (await database.get<{ id: string }>(sql`SELECT id FROM deliveries_queue ORDER BY seq DESC`))!
+  expect((await look(id, 'a')).attempts).toMatchObject([
+    { number: 1, outcome: 'interrupted', answer: null },
+    { number: 2, outcome: 'done' },
+  ])
+  await former.stop()
 })

@@ -29,6 +29,7 @@ const reasons: Record<string, readonly LeftOut[]> = {
     { file: 'test/ops/transfer/bounds.test.ts', tests: [/^whether a message is there already/] },
     { file: 'test/realtime/pressure.test.ts', tests: [/^1,000 waits ask the store/] },
   ],
+  'On PostgreSQL what is enqueued waits for a claim, which any box makes.': [{ file: 'test/webhooks/backlog.test.ts' }],
   'It needs the speed of SQLite: on a slower one its rate limit recovers meanwhile.': [
     { file: 'test/mcp/rate.test.ts', tests: [/^a tool costs as many calls/] },
   ],

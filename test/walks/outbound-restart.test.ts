@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { allAttempts, beforeAttempts, beforeResults } from '../support/attempts.ts'
 import { everyone, OutboundProcess } from '../support/outbound-process.ts'
 
 const count = everyone.length
@@ -11,13 +12,13 @@ const hour = 3_600_000
 
 test('killed between 201 and claim: nobody was spoken to; then every message leaves, once', async () => {
   const desk = await OutboundProcess.open()
-  desk.hold('BEFORE INSERT ON delivery_attempts')
+  desk.hold(beforeAttempts)
   const ids = await desk.send()
   await desk.box.said('queue could not be read; retrying')
   expect(await desk.statuses(ids)).toEqual(['queued'])
   await desk.kill()
   expect(desk.sink.connections).toBe(0)
-  expect(desk.rows('SELECT seq FROM delivery_attempts')).toEqual([])
+  expect(desk.rows(`SELECT number FROM ${allAttempts}`)).toEqual([])
   desk.release()
   await desk.start()
   await delivered(desk, ids, { times: 1, attempts: 1 })
@@ -97,7 +98,7 @@ test('killed between the last octet and 250: sent again, the same octets', async
 
 test('killed between 250 and our record of it: sent again, the same octets and the same return path', async () => {
   const desk = await OutboundProcess.open()
-  desk.hold('BEFORE UPDATE OF outcome ON delivery_attempts')
+  desk.hold(beforeResults)
   const ids = await desk.send()
   await expect.poll(() => desk.sink.messages.length, timeout).toBe(count)
   await desk.box.said('result of an attempt could not be stored', count)
@@ -131,7 +132,7 @@ test('killed while scheduled: it leaves at its time or, when that is past, at th
   const ids = await desk.send({ send_at: after(hour) }, [...everyone, ...everyone])
   expect(await desk.statuses(ids)).toEqual(['scheduled'])
   // nothing leaves before the box is killed, however long the calls take
-  desk.hold('BEFORE INSERT ON delivery_attempts')
+  desk.hold(beforeAttempts)
   const [early, later] = [ids.slice(0, count), ids.slice(count)]
   const soon = await desk.reschedule(early, after(500))
   const late = await desk.reschedule(later, after(5000))
@@ -151,8 +152,7 @@ test('killed while scheduled: it leaves at its time or, when that is past, at th
 
 test('killed between the release of what was scheduled and our record of it: no recipient gets two copies', async () => {
   const desk = await OutboundProcess.open()
-  desk.hold(`BEFORE UPDATE OF outcome ON delivery_attempts
-    WHEN (SELECT kind FROM deliveries_queue WHERE seq = NEW.delivery_seq) <> 'email'`)
+  desk.hold(`${beforeResults} WHEN NEW.kind <> 'email'`)
   const ids = await desk.send({ send_at: after(hour) })
   await desk.reschedule(ids, after(0))
   await desk.box.said('result of an attempt could not be stored')
@@ -223,7 +223,7 @@ test('killed between claim and inbox, of one of our own: it is there once', asyn
 
 test('killed between the inbox of one of our own and the record of it: the second copy is marked, and is no news', async () => {
   const desk = await OutboundProcess.open()
-  desk.hold('BEFORE UPDATE OF outcome ON delivery_attempts')
+  desk.hold(beforeResults)
   const { id, message_id } = await desk.post(`/v1/identities/${desk.ada.id}/emails`, { to: desk.bob.email, body: 'within' })
   await desk.box.said('result of an attempt could not be stored')
   await desk.kill()

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { expect, onTestFinished, test } from 'vitest'
+import { allAttempts, beforeAttempts, beforeResults } from '../support/attempts.ts'
 import { bootstrapKey } from '../support/appliance.ts'
 import { boxProcess, type BoxProcess, testBox } from '../support/process.ts'
 import { hangs, says, WebhookSink } from '../support/webhook-sink.ts'
@@ -76,12 +77,12 @@ test('killed while one event spreads to very many: those that have it are not to
 
 test('killed between fan-out and the first attempt: nobody was told; then every event is heard, once', async () => {
   const { sink, start, rows, hold, release } = await desk()
-  hold('BEFORE INSERT ON delivery_attempts')
+  hold(beforeAttempts)
   const box = await start()
   const made = await identities(box)
   await expect.poll(() => rows("SELECT id FROM deliveries_queue WHERE state = 'waiting'").length).toBe(count)
   await box.end('SIGKILL')
-  expect(rows('SELECT seq FROM delivery_attempts')).toEqual([])
+  expect(rows(`SELECT number FROM ${allAttempts}`)).toEqual([])
   expect(sink.received).toEqual([])
   release()
   await start()
@@ -97,16 +98,40 @@ test('killed while the endpoint has the event and has not answered: heard again,
   await sink.until(1)
   await box.end('SIGKILL')
   expect(rows("SELECT id FROM deliveries_queue WHERE state = 'running'")).toHaveLength(1)
-  expect(rows('SELECT outcome FROM delivery_attempts')).toEqual([{ outcome: null }])
+  expect(rows(`SELECT outcome FROM ${allAttempts}`)).toEqual([{ outcome: null }])
   sink.behaviour = says(204)
   await start()
   await heard(sink, made)
   await expect.poll(() => sink.received.length).toBe(count + 1)
 })
 
+test('killed while a fan-out has claimed an event: heard again, under the same id', async () => {
+  const { sink, start, rows } = await desk()
+  const box = await start()
+  const before = await identities(box)
+  await heard(sink, before)
+  await expect.poll(() => rows("SELECT id FROM deliveries_queue WHERE state <> 'done'")).toEqual([])
+  sink.behaviour = hangs
+  const { id } = await post(box, '/v1/identities', {})
+  await sink.until(count + 1)
+  await box.end('SIGKILL')
+  const [last] = rows('SELECT state, attempts, run_id IS NOT NULL AS run FROM deliveries_queue ORDER BY seq DESC LIMIT 1')
+  expect(last).toEqual({ state: 'running', attempts: 1, run: 1 })
+  sink.behaviour = says(204)
+  await start()
+  await heard(sink, new Set([...before, id]))
+  await expect.poll(() => sink.received.length).toBe(count + 2)
+  expect(sink.received.at(-1)!.raw).toBe(sink.received.at(-2)!.raw)
+  expect(
+    rows(
+      `SELECT number, outcome FROM ${allAttempts} WHERE delivery_seq = (SELECT max(seq) FROM deliveries_queue) ORDER BY number`,
+    ),
+  ).toMatchObject([{ number: 1, outcome: 'interrupted' }, { number: 2 }])
+})
+
 test('killed after the endpoint has answered and before that is on disk: heard again, under the same id', async () => {
   const { sink, start, rows, hold, release } = await desk()
-  hold('BEFORE UPDATE OF outcome ON delivery_attempts')
+  hold(beforeResults)
   const box = await start()
   const made = await identities(box)
   await box.said('result of an attempt could not be stored')

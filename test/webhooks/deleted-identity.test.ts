@@ -45,9 +45,9 @@ test('identities that are deleted together: few of their webhooks are disabled i
   const types = new EventTypes()
   types.add([identityDeleted])
   const heard: unknown[] = []
-  const enqueueAll = vi.fn<(tx: Transaction, added: unknown[]) => Promise<void>>()
-  enqueueAll.mockImplementation(async (tx, added) => tx.afterCommit(() => heard.push(...added)))
-  const queue = { enqueueAll } as never
+  const enqueueClaiming = vi.fn<(tx: Transaction, added: { deliveries: unknown[] }) => Promise<void>>()
+  enqueueClaiming.mockImplementation(async (tx, { deliveries }) => tx.afterCommit(() => heard.push(...deliveries)))
+  const queue = { enqueueClaiming, onCapacity: () => {}, claimable: () => 100 } as never
   const fanout = new Fanout({ database, events, clock, log: quiet, names: new EventNames(types), queue })
   fanout.start()
   onTestFinished(async () => {

@@ -2,6 +2,7 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { sql, type Transaction } from '../../../src/store/database.ts'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
+import { allAttempts } from '../../support/attempts.ts'
 import { type CuttingProxy, cuttingProxy } from './cutting-proxy.ts'
 import { QueueOfBox, type TestLoad } from './queue-of-box.ts'
 import { emptyDatabase, opened, serverOfFile } from './server.ts'
@@ -28,7 +29,7 @@ async function started(): Promise<QueueOfBox> {
 }
 
 const attempts = (): Promise<unknown[]> =>
-  postgres().run(target.database, 'SELECT number::int, outcome FROM delivery_attempts ORDER BY number')
+  postgres().run(target.database, `SELECT number::int, outcome FROM ${allAttempts} ORDER BY number`)
 
 test('a delivery whose claim was stored without an answer is attempted', async () => {
   const box = await started()

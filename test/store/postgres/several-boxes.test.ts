@@ -5,6 +5,7 @@ import { App } from '../../../src/app.ts'
 import { loadConfig } from '../../../src/config.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { bootstrapKey, call } from '../../support/appliance.ts'
+import { allAttempts } from '../../support/attempts.ts'
 import { child } from '../../support/child.ts'
 import { DnsStub } from '../../support/dns-stub.ts'
 import { folder } from '../../support/folder.ts'
@@ -67,7 +68,7 @@ test('the webhook that a killed box was sending is sent by another, once, under 
   await sink.until(2)
   expect(sink.received[1]!.raw).toBe(sink.received[0]!.raw)
   await expect
-    .poll(() => postgres().run('several', 'SELECT number::int, outcome FROM delivery_attempts ORDER BY number'))
+    .poll(() => postgres().run('several', `SELECT number::int, outcome FROM ${allAttempts} ORDER BY number`))
     .toEqual([
       { number: 1, outcome: 'interrupted' },
       { number: 2, outcome: 'done' },

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { preparePostgres } from '../../../src/store/postgres/prepare.ts'
 import type { PostgresTarget } from '../../../src/store/postgres/target.ts'
+import { allAttempts } from '../../support/attempts.ts'
 import { child } from '../../support/child.ts'
 import { cuttingProxy } from './cutting-proxy.ts'
 import { hangs, heartbeat, QueueOfBox, type TestLoad } from './queue-of-box.ts'
@@ -56,7 +57,7 @@ test('boxes share the queue: each delivery is attempted once, and a lane by one 
   expect(boxes.flatMap(({ made }) => made).toSorted()).toEqual(texts.map((text) => `${text} 1`).toSorted())
   expect(boxes.flatMap(({ settled }) => settled)).toHaveLength(texts.length)
   expect(shared).toEqual([])
-  expect(await rows('SELECT outcome, count(*)::int AS n FROM delivery_attempts GROUP BY outcome')).toEqual([
+  expect(await rows(`SELECT outcome, count(*)::int AS n FROM ${allAttempts} GROUP BY outcome`)).toEqual([
     { outcome: 'done', n: texts.length },
   ])
 })
@@ -72,7 +73,7 @@ test('what a living box has under way is its own; of one that was killed, anothe
   await killed.kill()
   await expect.poll(() => box.settled.length).toBe(4)
   expect(box.made.toSorted()).toEqual(['after 1', 'killed in a 2', 'killed in b 2', 'killed in c 2'])
-  expect(await rows('SELECT outcome, count(*)::int AS n FROM delivery_attempts GROUP BY outcome ORDER BY outcome')).toEqual([
+  expect(await rows(`SELECT outcome, count(*)::int AS n FROM ${allAttempts} GROUP BY outcome ORDER BY outcome`)).toEqual([
     { outcome: 'done', n: 4 },
     { outcome: 'interrupted', n: 3 },
   ])
@@ -112,7 +113,7 @@ test('a box that is cut off stops its attempts before another makes them, and go
     .toBe(true)
   await expect.poll(() => [...cut.settled, ...other.settled].length).toBe(2)
   expect(other.made).toContain('first 2')
-  expect(await rows('SELECT number::int, outcome FROM delivery_attempts WHERE delivery_seq = 1 ORDER BY number')).toEqual([
+  expect(await rows(`SELECT number::int, outcome FROM ${allAttempts} WHERE delivery_seq = 1 ORDER BY number`)).toEqual([
     { number: 1, outcome: 'interrupted' },
     { number: 2, outcome: 'done' },
   ])
@@ -135,7 +136,7 @@ test('a result that comes after another box took up the delivery changes nothing
   await expect.poll(() => deaf.queue.work).toBeUndefined()
   expect(deaf.settled).toEqual([])
   expect(await rows('SELECT * FROM deliveries_queue')).toEqual(before)
-  expect(await rows('SELECT outcome, answer FROM delivery_attempts ORDER BY number')).toEqual([
+  expect(await rows(`SELECT outcome, answer FROM ${allAttempts} ORDER BY number`)).toEqual([
     { outcome: 'interrupted', answer: null },
     { outcome: 'done', answer: 'thanks' },
   ])

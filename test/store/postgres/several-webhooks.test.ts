@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import type { Appliance } from '../../support/appliance.ts'
+import { allAttempts } from '../../support/attempts.ts'
 import { WebhookSink } from '../../support/webhook-sink.ts'
 import { severalBoxes } from './boxes.ts'
 import { serverOfFile } from './server.ts'
@@ -28,7 +29,7 @@ test('a webhook that is deleted at one box gets nothing more from another, once 
   expect(
     await postgres().run(
       name,
-      `SELECT outcome, count(*)::int AS n FROM delivery_attempts INNER JOIN deliveries_queue ON deliveries_queue.seq = delivery_seq
+      `SELECT outcome, count(*)::int AS n FROM ${allAttempts} INNER JOIN deliveries_queue ON deliveries_queue.seq = delivery_seq
         WHERE lane = '${webhook.id}' GROUP BY outcome`,
     ),
   ).toEqual([{ outcome: 'interrupted', n: 1 }])

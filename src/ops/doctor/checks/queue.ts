@@ -91,11 +91,13 @@ interface Lately {
 
 async function lately(database: Database, kind: string, now: number): Promise<Lately | undefined> {
   const since = new Date(now - hour).toISOString()
-  // attempt ids ascend, so older ones are not read
+  // numbers ascend, so older ones are not read
   const rows = await database.all<{ lane: string; started_at: string; outcome: string | null; answer: string | null }>(
     sql`SELECT lane, started_at, outcome, answer FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
-      JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq
-      WHERE kind = ${kind} AND started_at >= ${since} ORDER BY attempts.seq DESC`,
+        JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq WHERE kind = ${kind} AND started_at >= ${since}
+      UNION ALL SELECT lane, first_started_at, first_outcome, first_answer
+        FROM (SELECT * FROM deliveries_queue ORDER BY seq DESC LIMIT 1000) AS deliveries WHERE kind = ${kind} AND first_started_at >= ${since}
+      ORDER BY started_at DESC`,
   )
   if (rows.length === 0) return undefined
   const ended = rows.filter(({ outcome }) => outcome !== null && outcome !== 'interrupted')
