@@ -1,13 +1,46 @@
-// Lets our own TypeScript run where it was installed as a package: Node.js itself runs none below node_modules.
-import { readFileSync } from 'node:fs'
+// Lets our own TypeScript run where it was installed as a package: Node.js itself runs none below node_modules. Without its types it is kept beside the
+// compiled code, by a hash of what it was made of.
+import { hash } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { registerHooks, stripTypeScriptTypes } from 'node:module'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { threadId } from 'node:worker_threads'
 
 const own = new URL('../src/', import.meta.url).href
+const cache = process.env.NODE_COMPILE_CACHE
+const kept = cache ? join(cache, `typeless-${process.version}`) : undefined
 
 registerHooks({
   load(url, context, next) {
     if (!url.startsWith(own) || !url.endsWith('.ts')) return next(url, context)
-    return { format: 'module', shortCircuit: true, source: stripTypeScriptTypes(readFileSync(fileURLToPath(url), 'utf8')) }
+    return { format: 'module', shortCircuit: true, source: typeless(readFileSync(fileURLToPath(url), 'utf8')) }
   },
 })
+
+function typeless(text) {
+  if (kept === undefined) return stripTypeScriptTypes(text)
+  const file = join(kept, `${hash('sha256', text)}.js`)
+  const whole = wholeIn(file)
+  if (whole !== undefined) return whole
+  const code = stripTypeScriptTypes(text)
+  const unfinished = `${file}.${process.pid}-${threadId}`
+  try {
+    mkdirSync(kept, { recursive: true })
+    writeFileSync(unfinished, `${hash('sha256', code)}\n${code}`)
+    renameSync(unfinished, file)
+  } catch {
+    // read-only or full: it is made again at the next start
+  }
+  return code
+}
+
+/** The code in a file that begins with a hash of it; undefined for one that is not there, or that a power cut left unfinished. */
+function wholeIn(file) {
+  try {
+    const [, sum, code] = /^([0-9a-f]{64})\n([^]*)$/.exec(readFileSync(file, 'utf8')) ?? []
+    return code !== undefined && hash('sha256', code) === sum ? code : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { beside } from '../../src/http/manual/manual.ts'
 import { deliver, message } from '../support/appliance.ts'
@@ -39,14 +40,47 @@ test('a packed release has what it needs, and what it does not need stays out', 
   for (const path of beside) expect([path, existsSync(join(place, path))]).toEqual([path, true])
 })
 
-test('installed as a package, below node_modules, it sets up a box, runs it and makes a backup of it', async () => {
-  const directory = folder()
+/** The package with its libraries beside it, as npm lays them out. */
+async function installed(directory: string): Promise<string> {
   const place = await packed(directory)
-  // as npm lays them out: beside it
   for (const name of readdirSync(join(root, 'node_modules'))) {
     if (name !== '.cache' && name !== 'pillarbox')
       symlinkSync(join(root, 'node_modules', name), join(directory, 'node_modules', name))
   }
+  return place
+}
+
+/** Counts how many files have their types taken away. */
+const counting = `import module, { syncBuiltinESMExports } from 'node:module'
+const strip = module.stripTypeScriptTypes
+let count = 0
+module.stripTypeScriptTypes = (...input) => ((count += 1), strip(...input))
+syncBuiltinESMExports()
+process.on('exit', () => process.stderr.write('stripped ' + count))`
+
+test('installed as a package, it takes types away at its first start alone, and again where a file of that is damaged', async () => {
+  const directory = folder()
+  const place = await installed(directory)
+  writeFileSync(join(directory, 'counting.mjs'), counting)
+  const stripped = async (): Promise<number> => {
+    const env = { PATH: process.env['PATH'], NODE_OPTIONS: `--import="${join(directory, 'counting.mjs')}"` }
+    const { stdout, stderr } = await promisify(execFile)(join(place, 'bin', 'pillarbox'), ['--version'], { env })
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+    return Number(/stripped (\d+)/.exec(stderr)![1])
+  }
+  expect(await stripped()).toBeGreaterThan(5)
+  expect(await stripped()).toBe(0)
+  const kept = join(place, 'node_modules', '.cache', 'pillarbox', `typeless-${process.version}`)
+  const [first, second] = readdirSync(kept).map((name) => join(kept, name))
+  truncateSync(first!, 80)
+  writeFileSync(second!, readFileSync(second!, 'utf8').replace(/\w(?=\W*$)/, '!'))
+  expect(await stripped()).toBe(2)
+  expect(await stripped()).toBe(0)
+})
+
+test('installed as a package, below node_modules, it sets up a box, runs it and makes a backup of it', async () => {
+  const directory = folder()
+  const place = await installed(directory)
   const program = join(place, 'bin', 'pillarbox')
   const data = join(directory, 'data')
   const env = { PILLARBOX_DATA_DIR: data, PILLARBOX_HTTP__LISTEN: '127.0.0.1:0', PILLARBOX_SMTP__LISTEN: '127.0.0.1:0' }
