@@ -6,12 +6,14 @@ import { type Prepared, Statements } from './statements.ts'
 
 /** The connection for short reads. It sees only data that is synced to disk, not a commit that is still being synced. */
 export class DurableReader {
-  readonly #database: DatabaseSync
-  readonly #statements: Statements
+  readonly #file: string
+  #database: DatabaseSync
+  #statements: Statements
+  #closed = false
 
   constructor(file: string) {
-    this.#database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
-    this.#database.exec('PRAGMA cache_size = -8000; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY')
+    this.#file = file
+    this.#database = opened(file)
     this.#statements = new Statements(this.#database)
   }
 
@@ -29,16 +31,33 @@ export class DurableReader {
     this.#prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get([])
   }
 
+  /** Reads the newest state from now on. Where the disk failed meanwhile that takes a new connection, which the next read makes. */
   showCommit(): void {
-    if (this.#database.isTransaction) this.#prepare('COMMIT').run()
+    try {
+      if (this.#database.isOpen && this.#database.isTransaction) this.#prepare('COMMIT').run()
+    } catch {
+      // it would show the former state for ever
+      this.#database.close()
+    }
   }
 
   close(): void {
-    this.#database.close()
+    this.#closed = true
+    if (this.#database.isOpen) this.#database.close()
   }
 
   #prepare(text: string): Prepared {
-    if (!this.#database.isOpen) throw stopping()
+    if (this.#closed) throw stopping()
+    if (!this.#database.isOpen) {
+      this.#database = opened(this.#file)
+      this.#statements = new Statements(this.#database)
+    }
     return this.#statements.prepare(text)
   }
+}
+
+function opened(file: string): DatabaseSync {
+  const database = new DatabaseSync(file, { readOnly: true, timeout: 5000 })
+  database.exec('PRAGMA cache_size = -8000; PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY')
+  return database
 }
