@@ -1,7 +1,7 @@
 // Lets our own TypeScript run where it was installed as a package: Node.js itself runs none below node_modules. Without its types it is kept beside the
 // compiled code, by a hash of what it was made of.
 import { hash } from 'node:crypto'
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { registerHooks, stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -24,15 +24,23 @@ function typeless(text) {
   const whole = wholeIn(file)
   if (whole !== undefined) return whole
   const code = stripTypeScriptTypes(text)
-  const unfinished = `${file}.${process.pid}-${threadId}`
   try {
-    mkdirSync(kept, { recursive: true })
-    writeFileSync(unfinished, `${hash('sha256', code)}\n${code}`)
-    renameSync(unfinished, file)
+    keep(file, `${hash('sha256', code)}\n${code}`)
   } catch {
     // read-only or full: it is made again at the next start
   }
   return code
+}
+
+function keep(file, content) {
+  const unfinished = `${file}.${process.pid}-${threadId}`
+  mkdirSync(kept, { recursive: true })
+  try {
+    writeFileSync(unfinished, content)
+    renameSync(unfinished, file)
+  } finally {
+    rmSync(unfinished, { force: true })
+  }
 }
 
 /** The code in a file that begins with a hash of it; undefined for one that is not there, or that a power cut left unfinished. */

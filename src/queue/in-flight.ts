@@ -25,12 +25,24 @@ export interface ClaimedDelivery {
   health: Health
 }
 
-/** A running attempt. */
-interface RunningAttempt {
+/** A claim that takes capacity: its transaction is not committed yet, or its attempt runs. */
+interface HeldAttempt {
   claim: ClaimedDelivery
   controller: AbortController
-  /** Resolves when its result is recorded. */
+  /** Resolves when its result is recorded, or when it is released. */
   done: Promise<void>
+}
+
+/** What becomes of a claim: one of the two is called, once. */
+export interface HeldClaim {
+  claim: ClaimedDelivery
+  /** Begins the attempt once the claim is on disk: `attempt` makes it, `record` stores its result. */
+  begin: <Result>(
+    attempt: (claim: ClaimedDelivery, signal: AbortSignal) => Promise<Result>,
+    record: (claim: ClaimedDelivery, result: Result) => Promise<void>,
+  ) => void
+  /** Gives the capacity back: the claim was rolled back. */
+  release: () => void
 }
 
 /** Concurrent attempts in all. */
@@ -58,7 +70,7 @@ const defaultLimits: LaneLimits = { healthy: 16, busy: 4, slow: 1 }
 
 /** The running attempts, limited in all, by account, by kind and by lane, so that a lane that hangs takes no capacity from the others. */
 export class InFlight {
-  readonly #all = new Set<RunningAttempt>()
+  readonly #all = new Set<HeldAttempt>()
   /** Attempts that still take capacity, by lane. */
   readonly #lanes = new Map<string, number>()
   /** The same by kind. */
@@ -79,7 +91,7 @@ export class InFlight {
     return [...this.#all].filter(({ claim }) => claim.kind === kind).length
   }
 
-  /** The deliveries whose attempts run, or whose results are not recorded yet. */
+  /** The deliveries that are claimed here and whose results are not recorded yet. */
   get claims(): ClaimedDelivery[] {
     return [...this.#all].map(({ claim }) => claim)
   }
@@ -104,25 +116,12 @@ export class InFlight {
     return [...this.#accounts[health].keys()].filter((accountId) => this.availableToAccount(accountId, health) <= 0)
   }
 
-  /**
-   * How many attempts may be claimed together with their delivery, after those that are claimed: half of what is free, as other claims
-   * may not be committed yet.
-   */
-  claimable(
-    { kind, account_id }: { kind: string; account_id: string },
-    health: Health,
-    claimed: readonly ClaimedDelivery[] = [],
-  ): number {
-    const beside = claimed.filter((claim) => claim.health === health)
-    const ofAccount = beside.filter((claim) => claim.account_id === account_id)
-    const free = [
-      // an attempt whose result is not stored yet keeps its lane
-      maxAttempts - this.#all.size - claimed.length,
-      this.available(health) - beside.length,
-      this.availableToAccount(account_id, health) - ofAccount.length,
-      this.availableForKind(kind, claimed),
-    ]
-    return Math.max(0, Math.floor(Math.min(...free) / 2))
+  /** How many deliveries of an account to lanes of this health may be claimed as they are enqueued. */
+  claimable({ kind, account_id }: { kind: string; account_id: string }, health: Health): number {
+    // an attempt whose result is not stored yet keeps its lane
+    const unstored = maxAttempts - this.#all.size
+    const free = [unstored, this.available(health), this.availableToAccount(account_id, health), this.availableForKind(kind, [])]
+    return Math.max(0, Math.min(...free))
   }
 
   /** How many more attempts of a kind may begin after those that are claimed. */
@@ -143,25 +142,32 @@ export class InFlight {
     return max - (this.#lanes.get(key(kind, lane)) ?? 0)
   }
 
-  /** Begins an attempt: `attempt` makes it, `record` stores its result. */
-  begin<Result>(
-    claim: ClaimedDelivery,
-    attempt: (claim: ClaimedDelivery, signal: AbortSignal) => Promise<Result>,
-    record: (claim: ClaimedDelivery, result: Result) => Promise<void>,
-  ): void {
+  /** Takes capacity for a claim in the transaction that makes it, so that no other claim takes the same. */
+  hold(claim: ClaimedDelivery): HeldClaim {
     const controller = new AbortController()
+    const { promise: done, resolve } = Promise.withResolvers<void>()
+    const held = { claim, controller, done }
     this.#served = claim.account_id
     this.#count(claim, 1)
-    const done = attempt(claim, controller.signal)
-      // before it is recorded, which looks at the free capacity of the lane
-      .finally(() => this.#count(claim, -1))
-      .then((result) => record(claim, result))
-      .finally(() => this.#all.delete(running))
-    const running = { claim, controller, done }
-    this.#all.add(running)
+    this.#all.add(held)
+    return {
+      claim,
+      begin: (attempt, record) => {
+        const recorded = attempt(claim, controller.signal)
+          // before it is recorded, which looks at the free capacity of the lane
+          .finally(() => this.#count(claim, -1))
+          .then((result) => record(claim, result))
+        resolve(recorded.finally(() => this.#all.delete(held)))
+      },
+      release: () => {
+        this.#count(claim, -1)
+        this.#all.delete(held)
+        resolve()
+      },
+    }
   }
 
-  /** Aborts the attempts to a lane, or all, and resolves when they have ended. */
+  /** Aborts the attempts to a lane, or all, also those that are about to begin, and resolves when they have ended. */
   async abort(of?: { kind: string; lane: string }): Promise<void> {
     const ended = [...this.#all].filter(({ claim }) => !of || (claim.kind === of.kind && claim.lane === of.lane))
     for (const { controller } of ended) controller.abort()

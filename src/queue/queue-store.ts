@@ -95,17 +95,16 @@ export class QueueStore {
   }
 
   /**
-   * Adds deliveries of one kind and account that are due now. Those to idle lanes are claimed at once, one of each, as far as there is capacity
-   * beside those that are `claimed` in this transaction, and their first attempts begin with them: where most succeed, nothing of the schedule
-   * is written. Returns the claims.
+   * Adds deliveries of one kind and account that are due now. Those to idle lanes are claimed at once, one of each, as far as there is capacity, and
+   * their first attempts begin with them: where most succeed, nothing of the schedule is written. Returns the claims.
    */
   async addClaiming(
     tx: Transaction,
     { kind, account_id, deliveries }: { kind: string; account_id: string; deliveries: readonly DirectDelivery[] },
     now: string,
-    { inFlight, claimed }: { inFlight: InFlight; claimed: readonly ClaimedDelivery[] },
+    inFlight: InFlight,
   ): Promise<ClaimedDelivery[]> {
-    const left = new Map(healthLevels.map((health) => [health, inFlight.claimable({ kind, account_id }, health, claimed)]))
+    const left = new Map(healthLevels.map((health) => [health, inFlight.claimable({ kind, account_id }, health)]))
     const claims: ClaimedDelivery[] = []
     const taken = new Set<string>()
     const waiting: NewDelivery[] = []
@@ -204,7 +203,7 @@ export class QueueStore {
     )
   }
 
-  /** True if deliveries of an account that is not stopped are due in healthy lanes. */
+  /** True if deliveries of any kind of an account that is not stopped are due in healthy lanes. */
   async hasDue(reader: Reader, account_id: string, now: string): Promise<boolean> {
     const due = await reader.get(
       sql`SELECT 1 FROM delivery_lanes WHERE sound = 1 AND account_id = ${account_id} AND due_at <= ${now}

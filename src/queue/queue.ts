@@ -14,7 +14,7 @@ import { repairSome } from './lane-repair.ts'
 import { recover } from './recovery.ts'
 import { ResultWriter } from './result-writer.ts'
 import { QueueMetrics } from './metrics.ts'
-import { type ClaimedDelivery, InFlight } from './in-flight.ts'
+import { type ClaimedDelivery, type HeldClaim, InFlight } from './in-flight.ts'
 import { type DirectDelivery, type FinishedAttempt, QueueStore, type Result, type NewDelivery } from './queue-store.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
@@ -64,8 +64,6 @@ export class Queue {
   #othersWait = false
   /** Attempts may have been interrupted: their run has ended. */
   #interrupted = false
-  /** What transactions have claimed that are not committed yet. */
-  readonly #claimed = new WeakMap<Transaction, ClaimedDelivery[]>()
   readonly #onCapacity: (() => void)[] = []
   /** Runs a function outside of the transaction of the caller. */
   readonly #outsideTransaction = AsyncLocalStorage.snapshot()
@@ -92,7 +90,6 @@ export class Queue {
         this.#metrics.ended(end.claim, end.result)
         this.#logResult(end)
         this.wake()
-        for (const listener of this.#onCapacity) listener()
       },
     })
   }
@@ -129,35 +126,27 @@ export class Queue {
 
   /**
    * Enqueues deliveries of one kind and account that are due now, and claims those to idle lanes in the same transaction, as far as there is
-   * capacity. Only for a courier without `begin`.
+   * capacity. Throws an Error for a kind whose courier has `begin`, which is not called.
    */
   async enqueueClaiming(
     tx: Transaction,
     { kind, account_id, deliveries }: { kind: string; account_id: string; deliveries: readonly Omit<DirectDelivery, 'id'>[] },
   ): Promise<void> {
+    if (this.#couriers.get(kind)?.begin) throw new Error(`Deliveries of kind ${kind} must be enqueued.`)
     const added = deliveries.map(({ lane, load }) => ({ id: newId('dlv'), kind, account_id, lane, load }))
-    // where runs share a database, what is claimed and not known here is taken for lost (`recover`)
+    // on a database that boxes share, any of them may have capacity
     if (this.#deps.database.run.shared || this.#state !== 'open') {
       await this.enqueueAll(tx, added)
       return
     }
-    let claimed = this.#claimed.get(tx)
-    if (!claimed) {
-      claimed = []
-      this.#claimed.set(tx, claimed)
-      tx.afterCommit(() => {
-        // once it stops, what is claimed is left to the next start
-        if (this.#state === 'open') this.#begin(claimed!)
-      })
-    }
-    const before = claimed.length
-    claimed.push(
-      ...(await this.#store.addClaiming(tx, { kind, account_id, deliveries: added }, this.#now(), {
-        inFlight: this.#inFlight,
-        claimed,
-      })),
-    )
-    if (claimed.length - before === added.length) return
+    const claims = await this.#store.addClaiming(tx, { kind, account_id, deliveries: added }, this.#now(), this.#inFlight)
+    const held = this.#hold(tx, claims)
+    tx.afterCommit(() => {
+      // it has stopped meanwhile: they end as those do that were running
+      if (this.#state !== 'open') void this.#inFlight.abort()
+      this.#begin(held)
+    })
+    if (claims.length === added.length) return
     this.#outsideTransaction(() => this.#expect())
     tx.afterCommit(() => this.wake())
   }
@@ -167,13 +156,13 @@ export class Queue {
     return this.#deps.database.run.shared ? Infinity : this.#inFlight.claimable(of, 1)
   }
 
-  /** True if deliveries of an account to healthy lanes are due, and so are claimed before any that are added. */
+  /** True if deliveries of an account to healthy lanes are due, and so have their turn before any that are added. */
   async hasDue(account_id: string): Promise<boolean> {
     const { database } = this.#deps
     return !database.run.shared && (await this.#store.hasDue(database, account_id, this.#now()))
   }
 
-  /** Adds a listener that is called when results of attempts are stored: there may be capacity again. */
+  /** Adds a listener that is called when there may be capacity again, or nothing due any more, and each minute. */
   onCapacity(listener: () => void): void {
     this.#onCapacity.push(listener)
   }
@@ -311,21 +300,37 @@ export class Queue {
           if (next > this.#now()) return this.#sleepUntil(next)
         }
         this.#due = false
-        const claims = await database.transaction((tx) => this.#claim(tx))
-        this.#othersWait = claims.length > 0
-        this.#begin(claims)
+        const held = await database.transaction((tx) => this.#claim(tx))
+        this.#othersWait = held.length > 0
+        this.#begin(held)
+        this.#tellCapacity()
       }
     } catch (error) {
       log.error({ err: error }, 'queue could not be read; retrying')
       this.#again = false
       this.#timer = setTimeout(() => this.wake(), 1000)
+    } finally {
+      this.#tellCapacity()
     }
   }
 
+  #tellCapacity(): void {
+    for (const listener of this.#onCapacity) listener()
+  }
+
+  /** Takes capacity for claims until their attempts have ended, or the transaction is rolled back. */
+  #hold(tx: Transaction, claims: readonly ClaimedDelivery[]): HeldClaim[] {
+    const held = claims.map((claim) => this.#inFlight.hold(claim))
+    tx.afterRollback(() => {
+      for (const { release } of held) release()
+    })
+    return held
+  }
+
   /** Makes attempts that are claimed on disk. */
-  #begin(claims: readonly ClaimedDelivery[]): void {
-    for (const claim of claims) this.#inFlight.begin(claim, this.#run, this.#resultWriter.record)
-    this.#closedLanes.abortAmong(claims)
+  #begin(held: readonly HeldClaim[]): void {
+    for (const { begin } of held) begin(this.#run, this.#resultWriter.record)
+    this.#closedLanes.abortAmong(held.map(({ claim }) => claim))
   }
 
   /** Makes interrupted attempts due again; none of those here is. */
@@ -341,10 +346,10 @@ export class Queue {
     }
   }
 
-  async #claim(tx: Transaction): Promise<ClaimedDelivery[]> {
+  async #claim(tx: Transaction): Promise<HeldClaim[]> {
     const claims = await this.#store.claim(tx, this.#now(), this.#inFlight)
     for (const { kind, load, attempt } of claims) await this.#couriers.get(kind)?.begin?.(tx, load, attempt)
-    return claims
+    return this.#hold(tx, claims)
   }
 
   #sleepUntil(due: string): void {
@@ -367,7 +372,7 @@ export class Queue {
     const slow = (): boolean => clock.now() - begun > (courier?.slowAfter ?? defaultSlowAfter)
     try {
       // others may have taken it up since it was claimed
-      if (!database.run.alive) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
+      if (signal.aborted || !database.run.alive) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
       if (!courier) throw new Error(`No courier for ${claim.kind}.`)
       const answer = await courier.deliver(claim.load, claim.attempt, signal, notes)
       return { outcome: 'done', answer, slow: slow() }

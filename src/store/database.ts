@@ -37,6 +37,8 @@ export interface Transaction extends Reader {
   run(query: Sql): Promise<{ changes: number }>
   /** Adds a listener that is called once the transaction is on disk; its errors do not reach the writer. */
   afterCommit(listener: () => void): void
+  /** Adds a listener that is called when the transaction is rolled back, or nobody knows whether it was stored; it must not throw. */
+  afterRollback(listener: () => void): void
 }
 
 /** What is recorded of some work in one of its transactions: both are on disk or neither is. */
@@ -181,8 +183,8 @@ export interface Database extends Reader {
   /**
    * Runs the work and resolves when its writes are synced to disk. Work that throws is rolled back.
    * Only database calls may be awaited inside `work`: many transactions share one commit. Work that does not settle is aborted after a timeout.
-   * Work may run again after a rollback, so it changes nothing outside of the transaction but by `afterCommit`: the listeners of the run that
-   * was committed are called. It may read what is in memory, and log that it refuses.
+   * Work may run again after a rollback, so it changes nothing outside of the transaction but by `afterCommit`, or what `afterRollback` takes back: the listeners
+   * of the run that was committed, and of each that was rolled back, are called. It may read what is in memory, and log that it refuses.
    * Throws Fault `storage_full` when the disk is full, `storage_failed` when a sync failed, `stopping` after `close`; on PostgreSQL
    * `storage_unavailable` when the server is away, `storage_unsure` when it did not answer a COMMIT.
    */

@@ -22,7 +22,10 @@ interface WaitingEvent extends Pick<EventHeader, 'seq' | 'account_id'> {
 /** The most webhooks looked at, and deliveries written, in one transaction, so that it does not block the event loop. */
 const maxRows = 500
 
-/** The least capacity for which deliveries are created: a transaction for a few would cost more than it brings. */
+/**
+ * The least capacity for which deliveries are created: a transaction for a few would cost more than it brings. Below the sixty attempts to healthy lanes that
+ * one account leaves to the others (`queue/in-flight.ts`).
+ */
 const least = 32
 
 /** The wait after a failure, in milliseconds. */
@@ -46,7 +49,7 @@ export class FanoutBacklog {
     })
   }
 
-  /** Resolves when nothing waits; undefined when nothing does. */
+  /** Resolves when nothing waits, or what waits has no capacity; undefined when that is so. */
   get work(): Promise<void> | undefined {
     return this.#running
   }
@@ -116,7 +119,7 @@ export class FanoutBacklog {
     return this.#capacity(account) > 0 && !(await this.#deps.queue.hasDue(account))
   }
 
-  /** How many deliveries of an account may be created now, so that most begin at once; those beyond it wait until attempts have ended. */
+  /** How many deliveries of an account may be created now: as many as may begin to healthy lanes. Those to others are created with them, and wait. */
   #capacity(account_id: string): number {
     const claimable = this.#deps.queue.claimable({ kind, account_id })
     return claimable < least ? 0 : claimable

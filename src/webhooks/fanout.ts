@@ -51,7 +51,7 @@ export class Fanout {
     await this.#backlog.stop()
   }
 
-  /** Resolves when no event waits in the backlog; undefined when none does. */
+  /** Resolves when no event waits in the backlog, or those that do have no capacity; undefined when that is so. */
   get work(): Promise<void> | undefined {
     return this.#backlog.work
   }

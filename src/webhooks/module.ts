@@ -64,6 +64,10 @@ function webhookMetrics({ metrics, database }: Deps): void {
     },
     ['state'],
   )
+  metrics.gauge('pillarbox_webhook_backlog', 'Events of which deliveries are still to be created', async (gauge) => {
+    const row = await database.get<{ count: number }>(sql`SELECT count(*) AS count FROM webhook_backlog`)
+    gauge.set(row!.count)
+  })
 }
 
 function outsideSettings({ webhooks, dns }: Config): OutsideSettings {

@@ -56,6 +56,7 @@ export function openDatabase(file = ':memory:'): Database {
             }),
             writes: 0,
             afterCommit: () => undefined,
+            afterRollback: () => undefined,
           }
           await mark?.(tx)
           const result = await work(tx)

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import { Metrics } from '../../src/core/metrics.ts'
-import { type Courier, Deferred, type Outcome, Refused } from '../../src/queue/courier.ts'
+import { Deferred, Refused } from '../../src/queue/courier.ts'
 import { findDelivery, type QueuedDelivery } from '../../src/queue/history.ts'
 import { InFlight } from '../../src/queue/in-flight.ts'
 import { QueueStore } from '../../src/queue/queue-store.ts'
@@ -14,33 +14,10 @@ import { allAttempts } from '../support/attempts.ts'
 import { folder } from '../support/folder.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { settled } from '../support/settled.ts'
-
-interface TestLoad {
-  to: string
-  text: string
-}
+import { hang, Runner, type TestLoad } from './runner.ts'
 
 const second = 1000
 const hour = 3_600_000
-
-/** A courier that does as it is told, and remembers. */
-class Runner implements Courier<TestLoad> {
-  readonly kind = 'test'
-  schedule = [0, 5 * second, hour]
-  readonly jitter = 0.1
-  readonly carried: string[] = []
-  readonly settled: [string, Outcome, string][] = []
-  act: (load: TestLoad, attempt: number, signal: AbortSignal) => Promise<string> = async () => 'thanks'
-
-  deliver(load: TestLoad, attempt: number, signal: AbortSignal): Promise<string> {
-    this.carried.push(`${load.text} ${attempt}`)
-    return this.act(load, attempt, signal)
-  }
-
-  async settle(tx: Transaction, load: TestLoad, outcome: Outcome, answer: string): Promise<void> {
-    tx.afterCommit(() => this.settled.push([load.text, outcome, answer]))
-  }
-}
 
 let file: string
 let database: SqliteDatabase
@@ -72,13 +49,6 @@ const put = (text: string, to = 'there'): Promise<string> =>
 const putFor = (account_id: string, text: string, to = 'there'): Promise<string> =>
   database.transaction((tx) => queue.enqueue(tx, { kind: 'test', lane: to, account_id, load: { to, text } satisfies TestLoad }))
 const look = (id: string, to = 'there'): Promise<QueuedDelivery> => findDelivery(database, { kind: 'test', lane: to }, id)
-const hang = (_load: TestLoad, _attempt: number, signal: AbortSignal): Promise<string> =>
-  new Promise((_resolve, reject) => {
-    const cut = (): void => reject(new Error('cut'))
-    if (signal.aborted) cut()
-    else signal.addEventListener('abort', cut)
-  })
-
 /** Attempts that end well when their gate is opened. */
 function gated(): { gates: (() => void)[]; wait: (signal: AbortSignal) => Promise<string> } {
   const gates: (() => void)[] = []
@@ -758,7 +728,7 @@ test('a transaction that is rolled back begins no attempt, and takes no capacity
   expect(runner.carried).toEqual(lanes.map(() => 'new 1'))
 })
 
-test('no more is claimed as it is enqueued than half of what is free; the rest waits and follows', async () => {
+test('no more is claimed as it is enqueued than there is capacity for; the rest waits and follows', async () => {
   await queue.start()
   const lanes = Array.from({ length: 400 }, (_, index) => `lane ${index}`)
   await known(...lanes)
@@ -767,10 +737,10 @@ test('no more is claimed as it is enqueued than half of what is free; the rest w
   const running = async (): Promise<unknown[]> =>
     database.all(sql`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'running'`)
   await database.transaction(async (tx) => {
-    // of 240 for one account; a second call in the same transaction knows of the first
+    // a second call in the same transaction knows of the first
     await claimFor(tx, 'acct_a', lanes.slice(0, 200))
     await claimFor(tx, 'acct_a', lanes.slice(200))
-    expect(await tx.all(sql`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'running'`)).toEqual([{ n: 180 }])
+    expect(await tx.all(sql`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'running'`)).toEqual([{ n: 240 }])
   })
   await expect.poll(running).toEqual([{ n: 240 }])
   await expect.poll(() => gates.length).toBe(240)
@@ -799,4 +769,47 @@ test('what a former run had claimed as it was enqueued is interrupted, and tried
     { number: 2, outcome: 'done' },
   ])
   await former.stop()
+})
+
+test('once a lane is silenced nothing is sent to it, even by a claim that was about to begin', async () => {
+  await queue.start()
+  await known('a')
+  runner.act = hang
+  const claimed = database.transaction((tx) => claimFor(tx, 'acct_a', ['a']))
+  const closed = database
+    .transaction((tx) => queue.closeLane(tx, { kind: 'test', lane: 'a', account_id: 'acct_a' }))
+    .then(() => queue.abortLane('test', 'a'))
+  await Promise.all([claimed, closed])
+  expect(runner.carried).toEqual([])
+  await settled(queue)
+  expect(runner.carried).toEqual([])
+})
+
+test('claims of several transactions, one after the other or together, stay within the limit of their account', async () => {
+  await queue.start()
+  const lanes = Array.from({ length: 1200 }, (_, index) => `lane ${index}`)
+  await known(...lanes)
+  runner.act = hang
+  for (let at = 0; at < 600; at += 100) await database.transaction((tx) => claimFor(tx, 'acct_a', lanes.slice(at, at + 100)))
+  await Promise.all([600, 900].map((at) => database.transaction((tx) => claimFor(tx, 'acct_a', lanes.slice(at, at + 300)))))
+  await expect.poll(() => runner.carried.length).toBe(240)
+  expect(queue.claimable({ kind: 'test', account_id: 'acct_a' })).toBe(0)
+  // what one account leaves to the others
+  expect(queue.claimable({ kind: 'test', account_id: 'acct_b' })).toBe(60)
+})
+
+test('a claim that is committed as the queue stops is interrupted, and takes no place in the schedule', async () => {
+  await queue.start()
+  await known('a')
+  await database.transaction((tx) => claimFor(tx, 'acct_a', ['a'])).then(() => queue.stop())
+  expect(runner.carried).toEqual([])
+  const last = sql`SELECT state, tries, first_outcome FROM deliveries_queue ORDER BY seq DESC LIMIT 1`
+  expect(await database.get(last)).toEqual({ state: 'waiting', tries: 0, first_outcome: 'interrupted' })
+})
+
+test('a kind whose courier is told when an attempt begins is not claimed as it is enqueued', async () => {
+  Object.assign(runner, { begin: async () => {} })
+  await expect(database.transaction((tx) => claimFor(tx, 'acct_a', ['a']))).rejects.toThrow(
+    'Deliveries of kind test must be enqueued.',
+  )
 })

@@ -8,13 +8,16 @@ test('work that changes something outside of its transaction is told by its seco
   onTestFinished(() => database.close())
   const outside: string[] = []
   const notified: number[] = []
+  const takenBack: number[] = []
   const returned = await database.transaction(async (tx) => {
     const run = outside.push('not taken back')
     await tx.run(sql`INSERT INTO t (v) VALUES (${run})`)
     tx.afterCommit(() => notified.push(run))
+    tx.afterRollback(() => takenBack.push(run))
     return run
   })
   expect(returned).toBe(2)
   expect(await database.all(sql`SELECT * FROM t`)).toEqual([{ id: 1, v: 2 }])
   await expect.poll(() => notified).toEqual([2])
+  expect(takenBack).toEqual([1])
 })

@@ -1,6 +1,16 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { Metrics } from '../../src/core/metrics.ts'
+import { Queue } from '../../src/queue/queue.ts'
+import { sql } from '../../src/store/database.ts'
+import type { SqliteDatabase } from '../../src/store/sqlite/database.ts'
+import { FanoutBacklog } from '../../src/webhooks/fanout-backlog.ts'
 import { inside } from '../cards/settled.ts'
+import { hang, Runner } from '../queue/runner.ts'
+import { opened, quiet } from '../store/opened.ts'
 import { appliance } from '../support/appliance.ts'
+import { folder } from '../support/folder.ts'
+import { HeldClock } from '../support/held-clock.ts'
+import { settled } from '../support/settled.ts'
 import { type Behaviour, says, WebhookSink } from '../support/webhook-sink.ts'
 
 const many = 300
@@ -34,4 +44,83 @@ test('deliveries of an event that very many wait for are created as attempts may
     expect(paths).toHaveLength(many)
     expect(new Set(paths).size).toBe(many)
   }
+})
+
+/** A backlog whose accounts have webhooks in 300 lanes each that are known to be healthy. */
+async function atWork(): Promise<{
+  database: SqliteDatabase
+  queue: Queue
+  runner: Runner
+  backlog: FanoutBacklog
+  clock: HeldClock
+}> {
+  const { database } = await opened(folder())
+  const clock = new HeldClock()
+  const queue = new Queue({ database, clock, log: quiet, metrics: new Metrics(), grace: 20 })
+  const runner = Object.assign(new Runner(), { kind: 'webhook' as never })
+  queue.add(runner)
+  const subscribed = {
+    of: async (_tx: unknown, { account_id }: { account_id: string }, after: number, limit: number) =>
+      lanesOf(account_id)
+        .map((id, index) => ({ seq: index + 1, id, after_seq: 0 }))
+        .slice(after, after + limit),
+  }
+  const backlog = new FanoutBacklog({ database, log: quiet, queue, subscribed: subscribed as never })
+  await queue.start()
+  onTestFinished(async () => {
+    await backlog.stop()
+    await queue.stop()
+    await database.close()
+  })
+  for (const account_id of ['acct_a', 'acct_b']) await enqueue(database, queue, account_id)
+  await settled(queue)
+  return { database, queue, runner, backlog, clock }
+}
+
+const lanesOf = (account: string): string[] => Array.from({ length: many }, (_, index) => `${account} ${index}`)
+
+function enqueue(database: SqliteDatabase, queue: Queue, account_id: string): Promise<unknown> {
+  const deliveries = lanesOf(account_id).map((lane) => ({ kind: 'webhook', account_id, lane, load: { to: lane, text: 'x' } }))
+  return database.transaction((tx) => queue.enqueueAll(tx, deliveries))
+}
+
+/** Adds an event of acct_b, and has its deliveries created. */
+async function event({ database, backlog }: { database: SqliteDatabase; backlog: FanoutBacklog }): Promise<void> {
+  await database.transaction(async (tx) => {
+    const row = await tx.get<{ seq: number }>(
+      sql`INSERT INTO events (id, type, account_id, created_at, data) VALUES ('evt_b', 'x', 'acct_b', '2026', '{}') RETURNING seq`,
+    )
+    await tx.run(sql`INSERT INTO webhook_backlog (seq, account_id) VALUES (${row!.seq}, 'acct_b')`)
+  })
+  backlog.wake()
+}
+
+const createdOf = (database: SqliteDatabase): Promise<unknown> =>
+  database.get(
+    sql`SELECT count(*) AS n FROM deliveries_queue WHERE account_id = 'acct_b' AND json_extract(load, '$.event_id') = 'evt_b'`,
+  )
+
+test('an account whose endpoints all hang does not hold up what others wait for', async () => {
+  const world = await atWork()
+  const { database, queue, runner } = world
+  runner.act = async (load, attempt, signal) => (load.to?.startsWith('acct_a') ? hang(load, attempt, signal) : 'thanks')
+  await enqueue(database, queue, 'acct_a')
+  await expect.poll(() => queue.claimable({ kind: 'webhook', account_id: 'acct_a' })).toBe(0)
+  await event(world)
+  await expect.poll(() => createdOf(database)).toEqual({ n: many })
+})
+
+test('an event that waits for deliveries of its account that are due goes on when they are cancelled', async () => {
+  const world = await atWork()
+  const { database, queue, clock, backlog } = world
+  const due = new Date(clock.now() + 5000).toISOString()
+  const id = await database.transaction((tx) =>
+    queue.enqueue(tx, { kind: 'webhook', account_id: 'acct_b', lane: 'acct_b 0', load: { to: 'x', text: 'x' }, due }),
+  )
+  await database.transaction((tx) => queue.cancel(tx, id))
+  clock.advance(6000)
+  await event(world)
+  backlog.wake()
+  queue.wake()
+  await expect.poll(() => createdOf(database)).toEqual({ n: many })
 })

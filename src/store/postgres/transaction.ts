@@ -7,6 +7,7 @@ import { type Statement, statement } from './statements.ts'
 export class PostgresTransaction implements Transaction {
   readonly engine = 'postgres'
   readonly listeners: (() => void)[] = []
+  readonly #onRollback: (() => void)[] = []
   /** Called when no statement runs any more, and when one runs again. */
   whenIdle: (idle: boolean) => void = () => {}
   /** Resolves when BEGIN is answered; it never rejects. */
@@ -63,6 +64,15 @@ export class PostgresTransaction implements Transaction {
   afterCommit(listener: () => void): void {
     this.#mustBeOpen()
     this.listeners.push(listener)
+  }
+
+  afterRollback(listener: () => void): void {
+    this.#mustBeOpen()
+    this.#onRollback.push(listener)
+  }
+
+  rolledBack(): void {
+    for (const listener of this.#onRollback) listener()
   }
 
   end(): void {

@@ -128,6 +128,7 @@ export class Writer {
     } catch (error) {
       tx.end()
       await this.#rollBack(connection)
+      tx.rolledBack()
       throw asAgain(tx.failure?.error) ?? error
     }
     tx.end()
@@ -165,6 +166,7 @@ export class Writer {
       await connection.query('COMMIT')
     } catch (error) {
       this.#drop(connection)
+      tx.rolledBack()
       const conflict = isConflict(error) ? asAgain(error) : undefined
       if (conflict) throw conflict
       // without writes there is nothing that may be stored
@@ -183,6 +185,7 @@ export class Writer {
     await this.#run(tx, work).catch(() => undefined)
     tx.end()
     await this.#rollBack(connection)
+    tx.rolledBack()
   }
 
   async #rollBack(connection: Connection): Promise<void> {

@@ -271,11 +271,12 @@ export class SqliteDatabase implements Database {
       if (!this.#broken) this.#reader.showCommit()
       // when BEGIN itself failed, no transaction was taken and all waiting ones are rejected
       for (const waiting of group.taken.length > 0 ? group.taken : this.#queue.splice(0)) waiting.reject(fault)
+      for (const { tx } of group.finished) tx.rolledBack()
       return
     }
-    for (const { waiting, value, listeners } of group.finished) {
+    for (const { waiting, value, tx } of group.finished) {
       waiting.resolve(value)
-      for (const listener of listeners) setImmediate(() => this.#notify(listener))
+      for (const listener of tx.listeners) setImmediate(() => this.#notify(listener))
     }
   }
 

@@ -7,6 +7,7 @@ import type { Prepared, Statements } from './statements.ts'
 export class OpenTransaction implements Transaction {
   readonly engine = 'sqlite'
   readonly listeners: (() => void)[] = []
+  readonly #onRollback: (() => void)[] = []
   readonly #database: DatabaseSync
   readonly #statements: Statements
   #open = true
@@ -41,6 +42,15 @@ export class OpenTransaction implements Transaction {
   afterCommit(listener: () => void): void {
     this.#mustBeOpen()
     this.listeners.push(listener)
+  }
+
+  afterRollback(listener: () => void): void {
+    this.#mustBeOpen()
+    this.#onRollback.push(listener)
+  }
+
+  rolledBack(): void {
+    for (const listener of this.#onRollback) listener()
   }
 
   end(): void {

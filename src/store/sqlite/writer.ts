@@ -12,7 +12,7 @@ const groupTime = 8
 /** The transactions of one commit. */
 export interface Group {
   taken: WaitingTransaction[]
-  finished: { waiting: WaitingTransaction; value: unknown; listeners: (() => void)[] }[]
+  finished: { waiting: WaitingTransaction; value: unknown; tx: OpenTransaction }[]
   wrote: boolean
 }
 
@@ -86,9 +86,10 @@ export class GroupWriter {
       const value = await this.#settled(() => this.#inside.run(tx, waiting.work, tx))
       tx.mustNotBeLost()
       this.#exec('RELEASE one')
-      group.finished.push({ waiting, value, listeners: tx.listeners })
+      group.finished.push({ waiting, value, tx })
       group.wrote ||= tx.writes > 0
     } catch (error) {
+      tx.rolledBack()
       // a full disk makes SQLite roll back the whole group by itself
       tx.mustNotBeLost()
       this.#exec('ROLLBACK TO one')
@@ -106,6 +107,7 @@ export class GroupWriter {
     // whether the work fails is decided by its second run
     await this.#settled(() => this.#inside.run(tx, work, tx)).catch(() => undefined)
     tx.end()
+    tx.rolledBack()
     tx.mustNotBeLost()
     this.#exec('ROLLBACK TO one')
     this.#exec('RELEASE one')

@@ -305,6 +305,44 @@ describe('names the fault', () => {
     ])
   })
 
+  test('of a queue that works on what is older than a thousand new deliveries: it is not stuck', async () => {
+    const { box, clock } = await patient()
+    const ago = (milliseconds: number): string => new Date(Date.now() + clock.ahead - milliseconds).toISOString()
+    const add = (id: string, columns: string, values: string): void =>
+      change(
+        box,
+        `INSERT INTO deliveries_queue (id, kind, lane, load, due_at, created_at, ${columns}) VALUES ('${id}', 'email', 'far.test', '{}', ?, ?, ${values})`,
+        ago(20 * minute),
+        ago(30 * minute),
+      )
+    add('dlv_old', 'state', `'waiting'`)
+    change(
+      box,
+      `WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 1500)
+        INSERT INTO deliveries_queue (id, kind, lane, load, state, due_at, created_at) SELECT 'dlv_' || n, 'email', 'far.test', '{}', 'waiting', ?, ? FROM many`,
+      ago(20 * minute),
+      ago(30 * minute),
+    )
+    const status = async (): Promise<string> => {
+      await box.call('POST', '/v1/identities', {})
+      return (await linesOf(box, 'queue'))[0]!.status
+    }
+    expect(await status()).toBe('fail')
+    const attempted = (set: string): void =>
+      change(box, `UPDATE deliveries_queue SET ${set}, first_started_at = ?, attempts = 1 WHERE id = 'dlv_old'`, ago(minute))
+    for (const set of [
+      `state = 'running'`,
+      `state = 'waiting', first_outcome = 'deferred'`,
+      `state = 'done', first_outcome = 'done', ended_at = '${ago(minute)}'`,
+    ]) {
+      attempted(set)
+      expect([set, await status()]).toEqual([set, 'pass'])
+      attempted(`state = 'waiting', ended_at = NULL, first_outcome = NULL`)
+      change(box, `UPDATE deliveries_queue SET first_started_at = NULL WHERE id = 'dlv_old'`)
+      expect(await status()).toBe('fail')
+    }
+  })
+
   test('of a webhook that fails, and of one that was switched off', async () => {
     const sink = await WebhookSink.start()
     const { box, clock } = await patient({ PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })

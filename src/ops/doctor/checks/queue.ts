@@ -1,5 +1,5 @@
 import { hour, minute } from '../../../core/clock.ts'
-import { type Database, sql } from '../../../store/database.ts'
+import { type Database, join, sql, type Sql } from '../../../store/database.ts'
 import { about, sharedCheck, type Check, spell } from '../check.ts'
 import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
@@ -91,12 +91,19 @@ interface Lately {
 
 async function lately(database: Database, kind: string, now: number): Promise<Lately | undefined> {
   const since = new Date(now - hour).toISOString()
-  // numbers ascend, so older ones are not read
+  // the newest of each kind of row, by an index
+  const newest = [
+    sql`WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 1000`,
+    sql`WHERE state = 'waiting' AND first_started_at IS NOT NULL ORDER BY first_started_at DESC LIMIT 1000`,
+    sql`WHERE state = 'running'`,
+  ]
   const rows = await database.all<{ lane: string; started_at: string; outcome: string | null; answer: string | null }>(
     sql`SELECT lane, started_at, outcome, answer FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
         JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq WHERE kind = ${kind} AND started_at >= ${since}
-      UNION ALL SELECT lane, first_started_at, first_outcome, first_answer
-        FROM (SELECT * FROM deliveries_queue ORDER BY seq DESC LIMIT 1000) AS deliveries WHERE kind = ${kind} AND first_started_at >= ${since}
+      ${join(
+        newest.map((some) => firstAttempts(some, kind, since)),
+        ' ',
+      )}
       ORDER BY started_at DESC`,
   )
   if (rows.length === 0) return undefined
@@ -108,4 +115,10 @@ async function lately(database: Database, kind: string, now: number): Promise<La
     answer: ended[0]?.answer?.slice(0, 200) ?? null,
     newest: Date.parse(rows[0]!.started_at),
   }
+}
+
+/** First attempts among these deliveries. */
+function firstAttempts(some: Sql, kind: string, since: string): Sql {
+  return sql`UNION ALL SELECT lane, first_started_at, first_outcome, first_answer FROM (SELECT * FROM deliveries_queue ${some}) AS deliveries
+    WHERE kind = ${kind} AND first_started_at >= ${since}`
 }
