@@ -144,10 +144,14 @@ function call({ method, path, route }: RoutePath, document: Document): string {
     route.example?.body === undefined || route.upload !== undefined
       ? ''
       : `\`\`\`json\n${JSON.stringify(route.example.body, null, 2)}\n\`\`\``,
-    `Response ${route.status ?? 200}: ${given ? shape(given) : route.download ? `\`${route.download}\`` : 'nothing'}`,
+    `Response ${route.status ?? 200}: ${given ? shape(given) : route.download ? downloaded(route.download) : 'nothing'}`,
   ]
     .filter(Boolean)
     .join('\n\n')
+}
+
+function downloaded(type: string): string {
+  return `\`${type}\`; with \`Accept-Ranges: bytes\`, a request with \`Range\` and one range in it is answered with that part, 206`
 }
 
 function shape(schema: Schema): string {
