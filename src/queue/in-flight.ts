@@ -43,6 +43,8 @@ export interface HeldClaim {
   ) => void
   /** Gives the capacity back: the claim was rolled back. */
   release: () => void
+  /** Ends the attempt as soon as it begins. */
+  abort: () => void
 }
 
 /** Concurrent attempts in all. */
@@ -116,12 +118,15 @@ export class InFlight {
     return [...this.#accounts[health].keys()].filter((accountId) => this.availableToAccount(accountId, health) <= 0)
   }
 
-  /** How many deliveries of an account to lanes of this health may be claimed as they are enqueued. */
-  claimable({ kind, account_id }: { kind: string; account_id: string }, health: Health): number {
+  /** How many deliveries of a kind may be claimed as they are enqueued, to lanes of any health. */
+  claimable(kind: string): number {
     // an attempt whose result is not stored yet keeps its lane
-    const unstored = maxAttempts - this.#all.size
-    const free = [unstored, this.available(health), this.availableToAccount(account_id, health), this.availableForKind(kind, [])]
-    return Math.max(0, Math.min(...free))
+    return Math.max(0, Math.min(maxAttempts - this.#all.size, this.availableForKind(kind, [])))
+  }
+
+  /** The same of an account to lanes of this health. */
+  claimableToAccount(kind: string, account_id: string, health: Health): number {
+    return Math.max(0, Math.min(this.claimable(kind), this.available(health), this.availableToAccount(account_id, health)))
   }
 
   /** How many more attempts of a kind may begin after those that are claimed. */
@@ -147,12 +152,12 @@ export class InFlight {
     const controller = new AbortController()
     const { promise: done, resolve } = Promise.withResolvers<void>()
     const held = { claim, controller, done }
-    this.#served = claim.account_id
     this.#count(claim, 1)
     this.#all.add(held)
     return {
       claim,
       begin: (attempt, record) => {
+        this.#served = claim.account_id
         const recorded = attempt(claim, controller.signal)
           // before it is recorded, which looks at the free capacity of the lane
           .finally(() => this.#count(claim, -1))
@@ -164,6 +169,7 @@ export class InFlight {
         this.#all.delete(held)
         resolve()
       },
+      abort: () => controller.abort(),
     }
   }
 

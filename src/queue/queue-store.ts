@@ -104,7 +104,8 @@ export class QueueStore {
     now: string,
     inFlight: InFlight,
   ): Promise<ClaimedDelivery[]> {
-    const left = new Map(healthLevels.map((health) => [health, inFlight.claimable({ kind, account_id }, health)]))
+    const left = new Map(healthLevels.map((health) => [health, inFlight.claimableToAccount(kind, account_id, health)]))
+    let inAll = inFlight.claimable(kind)
     const claims: ClaimedDelivery[] = []
     const taken = new Set<string>()
     const waiting: NewDelivery[] = []
@@ -112,13 +113,14 @@ export class QueueStore {
       const idle = await this.#idleLanes(tx, { kind, account_id }, some)
       for (const delivery of some) {
         const health = idle.get(delivery.lane)
-        const free = health === undefined ? 0 : left.get(health)!
+        const free = health === undefined ? 0 : Math.min(inAll, left.get(health)!)
         if (health === undefined || free === 0 || taken.has(delivery.lane)) {
           waiting.push({ ...delivery, kind, account_id })
           continue
         }
         taken.add(delivery.lane)
-        left.set(health, free - 1)
+        left.set(health, left.get(health)! - 1)
+        inAll -= 1
         claims.push({ ...delivery, kind, account_id, attempt: 1, tries: 1, attempt_seq: 0, created_at: now, health, seq: 0 })
       }
     }

@@ -142,8 +142,8 @@ export class Queue {
     const claims = await this.#store.addClaiming(tx, { kind, account_id, deliveries: added }, this.#now(), this.#inFlight)
     const held = this.#hold(tx, claims)
     tx.afterCommit(() => {
-      // it has stopped meanwhile: they end as those do that were running
-      if (this.#state !== 'open') void this.#inFlight.abort()
+      // it has stopped meanwhile, and begins nothing
+      if (this.#state !== 'open') for (const { abort } of held) abort()
       this.#begin(held)
     })
     if (claims.length === added.length) return
@@ -151,9 +151,16 @@ export class Queue {
     tx.afterCommit(() => this.wake())
   }
 
-  /** How many deliveries of an account to healthy lanes `enqueueClaiming` may claim now. Without limit where several boxes take what waits. */
-  claimable(of: { kind: string; account_id: string }): number {
-    return this.#deps.database.run.shared ? Infinity : this.#inFlight.claimable(of, 1)
+  /**
+   * How many deliveries of an account to healthy lanes `enqueueClaiming` may claim now: of all that is free, and of what is free of its own share. Without limit
+   * where several boxes take what waits.
+   */
+  claimable({ kind, account_id }: { kind: string; account_id: string }): { now: number; share: number } {
+    if (this.#deps.database.run.shared) return { now: Infinity, share: Infinity }
+    return {
+      now: this.#inFlight.claimableToAccount(kind, account_id, 1),
+      share: this.#inFlight.availableToAccount(account_id, 1),
+    }
   }
 
   /** True if deliveries of an account to healthy lanes are due, and so have their turn before any that are added. */
@@ -320,10 +327,13 @@ export class Queue {
 
   /** Takes capacity for claims until their attempts have ended, or the transaction is rolled back. */
   #hold(tx: Transaction, claims: readonly ClaimedDelivery[]): HeldClaim[] {
-    const held = claims.map((claim) => this.#inFlight.hold(claim))
+    const held: HeldClaim[] = []
+    // before any is held: it throws where the transaction has ended
     tx.afterRollback(() => {
       for (const { release } of held) release()
+      this.wake()
     })
+    for (const claim of claims) held.push(this.#inFlight.hold(claim))
     return held
   }
 

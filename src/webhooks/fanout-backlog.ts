@@ -22,11 +22,11 @@ interface WaitingEvent extends Pick<EventHeader, 'seq' | 'account_id'> {
 /** The most webhooks looked at, and deliveries written, in one transaction, so that it does not block the event loop. */
 const maxRows = 500
 
-/**
- * The least capacity for which deliveries are created: a transaction for a few would cost more than it brings. Below the sixty attempts to healthy lanes that
- * one account leaves to the others (`queue/in-flight.ts`).
- */
+/** The least deliveries that are created at a time: a transaction for a few would cost more than it brings. */
 const least = 32
+
+/** The most accounts that are looked at, one after the other, for one that may have its turn. */
+const maxLooks = 16
 
 /** The wait after a failure, in milliseconds. */
 const retryDelay = 1000
@@ -102,15 +102,15 @@ export class FanoutBacklog {
       )
       return row?.account_id ?? undefined
     }
-    const first = await after('')
-    this.#waits = first !== undefined
-    // not even for an account with nothing under way
-    if (this.#capacity('') === 0) return undefined
-    for (let account = await after(this.#served); account !== undefined; account = await after(account)) {
+    let account = (await after(this.#served)) ?? (await after(''))
+    this.#waits = account !== undefined
+    for (const first = account, looked = new Set<string>(); account !== undefined && looked.size < maxLooks;) {
       if (await this.#isFree(account)) return account
-    }
-    for (let account = first; account !== undefined && account <= this.#served; account = await after(account)) {
-      if (await this.#isFree(account)) return account
+      looked.add(account)
+      // where all of these wait for capacity, the next look begins after them
+      this.#served = account
+      account = (await after(account)) ?? (await after(''))
+      if (account === first) break
     }
     return undefined
   }
@@ -119,10 +119,14 @@ export class FanoutBacklog {
     return this.#capacity(account) > 0 && !(await this.#deps.queue.hasDue(account))
   }
 
-  /** How many deliveries of an account may be created now: as many as may begin to healthy lanes. Those to others are created with them, and wait. */
+  /**
+   * How many deliveries of an account may be created now: as many as may begin to healthy lanes, or a few that wait for their turn in the queue, where others
+   * have all capacity. Those to lanes that are not healthy are created with them, and wait.
+   */
   #capacity(account_id: string): number {
-    const claimable = this.#deps.queue.claimable({ kind, account_id })
-    return claimable < least ? 0 : claimable
+    const { now, share } = this.#deps.queue.claimable({ kind, account_id })
+    if (now >= least) return now
+    return share >= least ? least : 0
   }
 
   /** Creates deliveries of an account's oldest waiting events. */

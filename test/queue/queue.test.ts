@@ -793,9 +793,23 @@ test('claims of several transactions, one after the other or together, stay with
   for (let at = 0; at < 600; at += 100) await database.transaction((tx) => claimFor(tx, 'acct_a', lanes.slice(at, at + 100)))
   await Promise.all([600, 900].map((at) => database.transaction((tx) => claimFor(tx, 'acct_a', lanes.slice(at, at + 300)))))
   await expect.poll(() => runner.carried.length).toBe(240)
-  expect(queue.claimable({ kind: 'test', account_id: 'acct_a' })).toBe(0)
+  expect(queue.claimable({ kind: 'test', account_id: 'acct_a' })).toEqual({ now: 0, share: 0 })
   // what one account leaves to the others
-  expect(queue.claimable({ kind: 'test', account_id: 'acct_b' })).toBe(60)
+  expect(queue.claimable({ kind: 'test', account_id: 'acct_b' })).toEqual({ now: 60, share: 240 })
+  await database.transaction(async (tx) => {
+    for (let number = 0; number < 200; number += 1)
+      await tx.run(
+        sql`INSERT INTO delivery_lanes (kind, lane, account_id, sound) VALUES ('test', ${`other ${number}`}, 'acct_b', ${(number % 3) - 1})`,
+      )
+    await claimFor(
+      tx,
+      'acct_b',
+      Array.from({ length: 200 }, (_, number) => `other ${number}`),
+    )
+  })
+  // lanes of any health share what is free
+  const running = sql`SELECT count(*) AS n FROM deliveries_queue WHERE state = 'running'`
+  expect(await database.get(running)).toEqual({ n: 320 })
 })
 
 test('a claim that is committed as the queue stops is interrupted, and takes no place in the schedule', async () => {
@@ -805,6 +819,23 @@ test('a claim that is committed as the queue stops is interrupted, and takes no 
   expect(runner.carried).toEqual([])
   const last = sql`SELECT state, tries, first_outcome FROM deliveries_queue ORDER BY seq DESC LIMIT 1`
   expect(await database.get(last)).toEqual({ state: 'waiting', tries: 0, first_outcome: 'interrupted' })
+})
+
+test('a claim that is committed as the queue stops does not cut what has a moment to end', async () => {
+  const slow = new Queue({ database, clock, log: quiet, metrics: new Metrics(), grace: 3000 })
+  slow.add(runner)
+  queue = slow
+  await queue.start()
+  await known('a', 'b')
+  runner.act = async ({ to }, _attempt, signal) => {
+    await new Promise((resolve) => setTimeout(resolve, to === 'b' ? 200 : 0))
+    if (signal.aborted) throw new Error('cut')
+    return 'thanks'
+  }
+  await putFor('acct_a', 'long', 'b')
+  await expect.poll(() => runner.carried).toEqual(['long 1'])
+  await database.transaction((tx) => claimFor(tx, 'acct_a', ['a'])).then(() => queue.stop())
+  await expect.poll(() => runner.settled).toEqual([['long', 'done', 'thanks']])
 })
 
 test('a kind whose courier is told when an attempt begins is not claimed as it is enqueued', async () => {

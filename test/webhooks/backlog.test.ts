@@ -105,9 +105,20 @@ test('an account whose endpoints all hang does not hold up what others wait for'
   const { database, queue, runner } = world
   runner.act = async (load, attempt, signal) => (load.to?.startsWith('acct_a') ? hang(load, attempt, signal) : 'thanks')
   await enqueue(database, queue, 'acct_a')
-  await expect.poll(() => queue.claimable({ kind: 'webhook', account_id: 'acct_a' })).toBe(0)
+  await expect.poll(() => queue.claimable({ kind: 'webhook', account_id: 'acct_a' }).now).toBe(0)
   await event(world)
   await expect.poll(() => createdOf(database)).toEqual({ n: many })
+})
+
+test('accounts that always have something due leave a turn to what waits for others', async () => {
+  const world = await atWork()
+  const { database, queue, runner } = world
+  runner.act = async () => new Promise((resolve) => setTimeout(() => resolve('thanks'), 50))
+  for (const account of ['acct_a', 'acct_c']) for (let time = 0; time < 8; time += 1) await enqueue(database, queue, account)
+  await event(world)
+  await expect.poll(() => createdOf(database)).toEqual({ n: many })
+  const waiting = sql`SELECT count(*) AS n FROM deliveries_queue WHERE account_id <> 'acct_b' AND state = 'waiting'`
+  expect((await database.get<{ n: number }>(waiting))!.n).toBeGreaterThan(0)
 })
 
 test('an event that waits for deliveries of its account that are due goes on when they are cancelled', async () => {

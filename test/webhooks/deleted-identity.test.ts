@@ -47,7 +47,7 @@ test('identities that are deleted together: few of their webhooks are disabled i
   const heard: unknown[] = []
   const enqueueClaiming = vi.fn<(tx: Transaction, added: { deliveries: unknown[] }) => Promise<void>>()
   enqueueClaiming.mockImplementation(async (tx, { deliveries }) => tx.afterCommit(() => heard.push(...deliveries)))
-  const queue = { enqueueClaiming, onCapacity: () => {}, claimable: () => 100 } as never
+  const queue = { enqueueClaiming, onCapacity: () => {}, claimable: () => ({ now: 100, share: 100 }) } as never
   const fanout = new Fanout({ database, events, clock, log: quiet, names: new EventNames(types), queue })
   fanout.start()
   onTestFinished(async () => {

@@ -51,7 +51,7 @@ async function judge(database: Database, { kind, waiting, oldest, due }: Kind, n
   const last = await lately(database, kind, now)
   const overdue = now - Date.parse(due)
   // many deliveries to one dead server are overdue, while the next one is still tried
-  if (running && overdue > 15 * minute && now - (last?.newest ?? 0) > 15 * minute) {
+  if (running && overdue > 15 * minute && !(await isAtWork(database, kind, now - 15 * minute))) {
     const lane = await laneOf(database, kind, due)
     const message = `${waiting} wait, and ${lane} was due ${spell(overdue)} ago: the queue is stuck.`
     return line.fail(message, 'Restart the box: systemctl restart pillarbox; then check its log for part "delivery".')
@@ -81,12 +81,29 @@ async function laneOf(database: Database, kind: string, due: string): Promise<st
   return row?.lane ?? 'one'
 }
 
+/** Milliseconds for the look whether a queue whose deliveries are overdue is at work. */
+const deadline = 10_000
+
 interface Lately {
   tried: number
   done: number
   answer: string | null
   lanes: Set<string>
-  newest: number
+}
+
+/** True if an attempt of this kind began or ended since. */
+async function isAtWork(database: Database, kind: string, time: number): Promise<boolean> {
+  const since = new Date(time).toISOString()
+  const recent = (condition: Sql): Sql => sql`SELECT 1 FROM deliveries_queue WHERE kind || '' = ${kind} AND ${condition}`
+  const found = await database.slow(
+    sql`SELECT 1 AS found WHERE EXISTS (${recent(sql`ended_at >= ${since}`)})
+      OR EXISTS (${recent(sql`state = 'waiting' AND first_started_at >= ${since}`)})
+      OR EXISTS (${recent(sql`state = 'running' AND first_started_at >= ${since}`)})
+      OR EXISTS (SELECT 1 FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
+        JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq WHERE kind = ${kind} AND started_at >= ${since})`,
+    deadline,
+  )
+  return found.length > 0
 }
 
 async function lately(database: Database, kind: string, now: number): Promise<Lately | undefined> {
@@ -113,7 +130,6 @@ async function lately(database: Database, kind: string, now: number): Promise<La
     done: ended.filter(({ outcome }) => outcome === 'done').length,
     lanes: new Set(ended.map(({ lane }) => lane)),
     answer: ended[0]?.answer?.slice(0, 200) ?? null,
-    newest: Date.parse(rows[0]!.started_at),
   }
 }
 
