@@ -104,9 +104,9 @@ export class FanoutBacklog {
     }
     let account = (await after(this.#served)) ?? (await after(''))
     this.#waits = account !== undefined
-    for (const first = account, looked = new Set<string>(); account !== undefined && looked.size < maxLooks;) {
+    const first = account
+    for (let looks = 0; account !== undefined && looks < maxLooks; looks += 1) {
       if (await this.#isFree(account)) return account
-      looked.add(account)
       // where all of these wait for capacity, the next look begins after them
       this.#served = account
       account = (await after(account)) ?? (await after(''))
