@@ -129,6 +129,13 @@ export class InFlight {
     return Math.max(0, Math.min(this.claimable(kind), this.available(health), this.availableToAccount(account_id, health)))
   }
 
+  /** How many more deliveries an account may hold to healthy lanes, those whose results are not recorded yet among them. */
+  shareLeft(accountId: string): number {
+    let held = 0
+    for (const { claim } of this.#all) if (claim.account_id === accountId) held += 1
+    return Math.max(0, maxOfAccount[1] - held)
+  }
+
   /** How many more attempts of a kind may begin after those that are claimed. */
   availableForKind(kind: string, claimed: readonly Pick<ClaimedDelivery, 'kind'>[]): number {
     const { in_all = maxAttempts } = this.#limits.get(kind) ?? defaultLimits

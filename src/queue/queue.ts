@@ -159,7 +159,7 @@ export class Queue {
     if (this.#deps.database.run.shared) return { now: Infinity, share: Infinity }
     return {
       now: this.#inFlight.claimableToAccount(kind, account_id, 1),
-      share: this.#inFlight.availableToAccount(account_id, 1),
+      share: this.#inFlight.shareLeft(account_id),
     }
   }
 
