@@ -121,7 +121,7 @@ export class InFlight {
   /** How many deliveries of a kind may be claimed as they are enqueued, to lanes of any health. */
   claimable(kind: string): number {
     // an attempt whose result is not stored yet keeps its lane
-    return Math.max(0, Math.min(maxAttempts - this.#all.size, this.availableForKind(kind, [])))
+    return Math.max(0, Math.min(maxAttempts - this.#all.size, this.availableForKind(kind)))
   }
 
   /** The same of an account to lanes of this health. */
@@ -137,7 +137,7 @@ export class InFlight {
   }
 
   /** How many more attempts of a kind may begin after those that are claimed. */
-  availableForKind(kind: string, claimed: readonly Pick<ClaimedDelivery, 'kind'>[]): number {
+  availableForKind(kind: string, claimed: readonly Pick<ClaimedDelivery, 'kind'>[] = []): number {
     const { in_all = maxAttempts } = this.#limits.get(kind) ?? defaultLimits
     return in_all - (this.#kinds.get(kind) ?? 0) - claimed.filter((claim) => claim.kind === kind).length
   }

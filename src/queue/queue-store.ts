@@ -31,9 +31,6 @@ export interface NewDelivery {
   due?: string
 }
 
-/** A delivery that may begin as it is added. */
-export type DirectDelivery = Pick<NewDelivery, 'id' | 'lane' | 'load'>
-
 /** The result of an attempt; without `next` there is no further one. */
 export interface Result extends AttemptReport {
   outcome: Outcome | 'interrupted'
@@ -91,74 +88,6 @@ export class QueueStore {
       )
       await tx.run(sql`INSERT INTO deliveries_queue (id, kind, lane, account_id, load, due_at, created_at) VALUES ${join(rows)}`)
       await setDue(tx, some, now)
-    }
-  }
-
-  /**
-   * Adds deliveries of one kind and account that are due now. Those to idle lanes are claimed at once, one of each, as far as there is capacity, and
-   * their first attempts begin with them: where most succeed, nothing of the schedule is written. Returns the claims.
-   */
-  async addClaiming(
-    tx: Transaction,
-    { kind, account_id, deliveries }: { kind: string; account_id: string; deliveries: readonly DirectDelivery[] },
-    now: string,
-    inFlight: InFlight,
-  ): Promise<ClaimedDelivery[]> {
-    const left = new Map(healthLevels.map((health) => [health, inFlight.claimableToAccount(kind, account_id, health)]))
-    let inAll = inFlight.claimable(kind)
-    const claims: ClaimedDelivery[] = []
-    const taken = new Set<string>()
-    const waiting: NewDelivery[] = []
-    for (const some of batches(deliveries)) {
-      const idle = await this.#idleLanes(tx, { kind, account_id }, some)
-      for (const delivery of some) {
-        const health = idle.get(delivery.lane)
-        const free = health === undefined ? 0 : Math.min(inAll, left.get(health)!)
-        if (health === undefined || free === 0 || taken.has(delivery.lane)) {
-          waiting.push({ ...delivery, kind, account_id })
-          continue
-        }
-        taken.add(delivery.lane)
-        left.set(health, left.get(health)! - 1)
-        inAll -= 1
-        claims.push({ ...delivery, kind, account_id, attempt: 1, tries: 1, attempt_seq: 0, created_at: now, health, seq: 0 })
-      }
-    }
-    await this.#addRunning(tx, claims)
-    await this.add(tx, waiting, now)
-    return claims
-  }
-
-  /** The health of those lanes that are open and have no delivery waiting or running. */
-  async #idleLanes(
-    tx: Transaction,
-    { kind, account_id }: { kind: string; account_id: string },
-    deliveries: readonly DirectDelivery[],
-  ): Promise<Map<string, Health>> {
-    // a lane has no due time while nothing waits, and while as much runs as may
-    const rows = await tx.all<{ lane: string; sound: Health }>(
-      sql`SELECT lane, sound FROM delivery_lanes WHERE kind = ${kind} AND account_id = ${account_id} AND closed = 0 AND due_at IS NULL
-        AND lane IN (${join(deliveries.map(({ lane }) => lane))})
-        AND NOT EXISTS (SELECT 1 FROM deliveries_queue AS d WHERE d.kind = ${kind} AND d.lane = delivery_lanes.lane AND d.state = 'running')
-        AND NOT EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = ${account_id})`,
-    )
-    return new Map(rows.map(({ lane, sound }) => [lane, sound]))
-  }
-
-  /** Adds claimed deliveries with their first attempts. */
-  async #addRunning(tx: Transaction, claims: readonly ClaimedDelivery[]): Promise<void> {
-    for (const some of batches(claims)) {
-      const rows = some.map(
-        ({ id, kind, lane, account_id, load, created_at: now }) =>
-          sql`(${id}, ${kind}, ${lane}, ${account_id}, ${JSON.stringify(load)}, ${now}, ${now}, 'running', ${this.#run.id}, 1, 1, ${now})`,
-      )
-      const added = await tx.all<{ seq: number; id: string }>(
-        sql`INSERT INTO deliveries_queue
-          (id, kind, lane, account_id, load, due_at, created_at, state, run_id, attempts, tries, first_started_at)
-          VALUES ${join(rows)} RETURNING seq, id`,
-      )
-      const seqs = new Map(added.map(({ seq, id }) => [id, seq]))
-      for (const claim of some) claim.seq = seqs.get(claim.id)!
     }
   }
 

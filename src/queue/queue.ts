@@ -15,7 +15,8 @@ import { recover } from './recovery.ts'
 import { ResultWriter } from './result-writer.ts'
 import { QueueMetrics } from './metrics.ts'
 import { type ClaimedDelivery, type HeldClaim, InFlight } from './in-flight.ts'
-import { type DirectDelivery, type FinishedAttempt, QueueStore, type Result, type NewDelivery } from './queue-store.ts'
+import { claimWhenAdded } from './claim-when-added.ts'
+import { type FinishedAttempt, QueueStore, type Result, type NewDelivery } from './queue-store.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
   /** 0 to 1, for jitter. */
@@ -130,23 +131,32 @@ export class Queue {
    */
   async enqueueClaiming(
     tx: Transaction,
-    { kind, account_id, deliveries }: { kind: string; account_id: string; deliveries: readonly Omit<DirectDelivery, 'id'>[] },
+    {
+      kind,
+      account_id,
+      deliveries,
+    }: { kind: string; account_id: string; deliveries: readonly Pick<NewDelivery, 'lane' | 'load'>[] },
   ): Promise<void> {
     if (this.#couriers.get(kind)?.begin) throw new Error(`Deliveries of kind ${kind} must be enqueued.`)
-    const added = deliveries.map(({ lane, load }) => ({ id: newId('dlv'), kind, account_id, lane, load }))
+    const { run } = this.#deps.database
     // on a database that boxes share, any of them may have capacity
-    if (this.#deps.database.run.shared || this.#state !== 'open') {
-      await this.enqueueAll(tx, added)
+    if (run.shared || this.#state !== 'open') {
+      await this.enqueueAll(
+        tx,
+        deliveries.map((delivery) => ({ ...delivery, kind, account_id })),
+      )
       return
     }
-    const claims = await this.#store.addClaiming(tx, { kind, account_id, deliveries: added }, this.#now(), this.#inFlight)
+    const added = { kind, account_id, deliveries: deliveries.map((delivery) => ({ ...delivery, id: newId('dlv') })) }
+    const { claims, waiting } = await claimWhenAdded(tx, run, this.#inFlight, added, this.#now())
+    await this.#store.add(tx, waiting, this.#now())
     const held = this.#hold(tx, claims)
     tx.afterCommit(() => {
       // it has stopped meanwhile, and begins nothing
       if (this.#state !== 'open') for (const { abort } of held) abort()
       this.#begin(held)
     })
-    if (claims.length === added.length) return
+    if (waiting.length === 0) return
     this.#outsideTransaction(() => this.#expect())
     tx.afterCommit(() => this.wake())
   }

@@ -102,9 +102,9 @@ export class FanoutBacklog {
       )
       return row?.account_id ?? undefined
     }
-    let account = (await after(this.#served)) ?? (await after(''))
-    this.#waits = account !== undefined
-    const first = account
+    const first = (await after(this.#served)) ?? (await after(''))
+    this.#waits = first !== undefined
+    let account = first
     for (let looks = 0; account !== undefined && looks < maxLooks; looks += 1) {
       if (await this.#isFree(account)) return account
       // where all of these wait for capacity, the next look begins after them

@@ -99,8 +99,7 @@ async function isAtWork(database: Database, kind: string, time: number): Promise
     sql`SELECT 1 AS found WHERE EXISTS (${recent(sql`ended_at >= ${since}`)})
       OR EXISTS (${recent(sql`state = 'waiting' AND first_started_at >= ${since}`)})
       OR EXISTS (${recent(sql`state = 'running' AND first_started_at >= ${since}`)})
-      OR EXISTS (SELECT 1 FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
-        JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq WHERE kind = ${kind} AND started_at >= ${since})`,
+      OR EXISTS (${laterAttempts(sql`1`, kind, since)})`,
     deadline,
   )
   return found.length > 0
@@ -115,12 +114,10 @@ async function lately(database: Database, kind: string, now: number): Promise<La
     sql`WHERE state = 'running'`,
   ]
   const rows = await database.all<{ lane: string; started_at: string; outcome: string | null; answer: string | null }>(
-    sql`SELECT lane, started_at, outcome, answer FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
-        JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq WHERE kind = ${kind} AND started_at >= ${since}
-      ${join(
-        newest.map((some) => firstAttempts(some, kind, since)),
-        ' ',
-      )}
+    sql`${laterAttempts(sql`lane, started_at, outcome, answer`, kind, since)} ${join(
+      newest.map((some) => firstAttempts(some, kind, since)),
+      ' ',
+    )}
       ORDER BY started_at DESC`,
   )
   if (rows.length === 0) return undefined
@@ -131,6 +128,12 @@ async function lately(database: Database, kind: string, now: number): Promise<La
     lanes: new Set(ended.map(({ lane }) => lane)),
     answer: ended[0]?.answer?.slice(0, 200) ?? null,
   }
+}
+
+/** Attempts beyond the first of each delivery, among the newest of all kinds. */
+function laterAttempts(columns: Sql, kind: string, since: string): Sql {
+  return sql`SELECT ${columns} FROM (SELECT * FROM delivery_attempts ORDER BY seq DESC LIMIT 1000) AS attempts
+    JOIN deliveries_queue ON deliveries_queue.seq = attempts.delivery_seq WHERE kind = ${kind} AND started_at >= ${since}`
 }
 
 /** First attempts among these deliveries. */
