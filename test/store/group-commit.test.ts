@@ -155,7 +155,7 @@ describe('group commit', () => {
 
 describe('checkpoints', () => {
   it('start the log again from its beginning under steady writing, so that it does not grow for ever', async () => {
-    const { file, database } = await store({ longLog: 200 })
+    const { file, database } = await store({ longLog: 200, checkpointDelay: 10 })
     // the number of its beginnings stands in the log's header (sqlite.org/walformat.html, section 4.1)
     const beginning = (): number => head(`${file}-wal`).readUInt32BE(12)
     await add(database, 1)
