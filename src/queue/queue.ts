@@ -3,11 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Basis } from '../basis.ts'
 import { day, iso } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
-import { Fault } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Transaction } from '../store/database.ts'
-import { type RetryHint, retryDelay } from './backoff.ts'
-import { type AttemptReport, type Courier, Deferred, type AttemptNotes, Refused } from './courier.ts'
+import { makeAttempt } from './attempt.ts'
+import type { Courier } from './courier.ts'
 import type { StorageCounter } from './answer-storage.ts'
 import { ClosedLanes } from './closed-lanes.ts'
 import { repairSome } from './lane-repair.ts'
@@ -31,12 +30,6 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
 
 /** How long ended deliveries are kept, in milliseconds. */
 const defaultRetention = 30 * day
-
-/** Milliseconds after which an attempt counts as slow, by default. */
-const defaultSlowAfter = 2000
-
-/** The attempts of a delivery of which those that the store failed take no place in its schedule. */
-const attemptsOfStore = 20
 
 /** The longest wait of any retry, jitter included, in milliseconds. */
 const maxWait = 2 * day
@@ -87,11 +80,7 @@ export class Queue {
       writing: () => {
         if (this.#othersWait) this.#expect()
       },
-      written: (end) => {
-        this.#metrics.ended(end.claim, end.result)
-        this.#logResult(end)
-        this.wake()
-      },
+      written: (end) => this.#written(end),
     })
   }
 
@@ -378,43 +367,18 @@ export class Queue {
   }
 
   readonly #run = async (claim: ClaimedDelivery, signal: AbortSignal): Promise<Result> => {
-    const began = performance.now()
-    const notes: AttemptNotes = {}
-    const result = await this.#attempt(claim, signal, notes)
-    return { ...result, ms: performance.now() - began, notes: notes }
-  }
-
-  async #attempt(claim: ClaimedDelivery, signal: AbortSignal, notes: AttemptNotes): Promise<Omit<Result, keyof AttemptReport>> {
-    const { clock, database, random = Math.random, log } = this.#deps
-    const courier = this.#couriers.get(claim.kind)
-    const begun = clock.now()
     const observe = this.#metrics.begin(claim)
-    const slow = (): boolean => clock.now() - begun > (courier?.slowAfter ?? defaultSlowAfter)
-    try {
-      // others may have taken it up since it was claimed
-      if (signal.aborted || !database.run.alive) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
-      if (!courier) throw new Error(`No courier for ${claim.kind}.`)
-      const answer = await courier.deliver(claim.load, claim.attempt, signal, notes)
-      return { outcome: 'done', answer, slow: slow() }
-    } catch (error) {
-      const failure = error instanceof Refused || error instanceof Deferred ? error.answer : undefined
-      const answer = failure ?? (error instanceof Error ? error.message : String(error))
-      if (signal.aborted) return { outcome: 'interrupted', answer: 'cut off', next: this.#now() }
-      if (error instanceof Refused) return { outcome: 'failed', answer }
-      if (!(error instanceof Deferred)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'courier failed')
-      const input = retryHintOf(error, claim.attempt)
-      const wait = courier && retryDelay(claim.tries, courier, random(), input)
-      if (wait === undefined) return { outcome: 'failed', answer }
-      return { outcome: 'deferred', answer, next: iso(clock.now() + wait), slow: slow(), early: wait === input.maxDelay }
-    } finally {
-      observe()
-    }
+    const result = await makeAttempt(this.#deps, this.#couriers.get(claim.kind), claim, signal)
+    observe()
+    return result
   }
 
-  #logResult({ claim, result }: FinishedAttempt): void {
+  #written({ claim, result }: FinishedAttempt): void {
+    this.#metrics.ended(claim, result)
     const { id, kind, load, attempt } = claim
     const { outcome, answer, next, ms, notes } = result
     this.#couriers.get(kind)?.finished?.({ id, load, attempt, outcome, answer, next, ms: Math.round(ms), notes })
+    this.wake()
   }
 
   #writeResults(ends: readonly FinishedAttempt[]): Promise<void> {
@@ -430,11 +394,4 @@ export class Queue {
   #now(): string {
     return iso(this.#deps.clock.now())
   }
-}
-
-function retryHintOf(error: unknown, attempt: number): RetryHint {
-  if (error instanceof Deferred) return { minDelay: error.retryAfter, maxDelay: error.maxDelay }
-  // the destination was not asked
-  const isOurs = error instanceof Fault && error.code?.startsWith('storage_') === true && attempt <= attemptsOfStore
-  return isOurs ? { maxDelay: (error.retryAfter ?? 5) * 1000 } : {}
 }

@@ -504,8 +504,11 @@ test('what waits in a stopped account, to however many destinations, is not look
     },
   }
   expect(await store.nextDue(reader, new InFlight())).toBeUndefined()
-  // the lanes of that account by their kind, not all that are due in it
-  expect(plans).toEqual([expect.stringContaining('USING INDEX lanes_by_account (account_id=? AND kind=?)')])
+  // one lane in which something waits, then those of that account by their kind, not all that are due in it
+  expect(plans).toEqual([
+    expect.stringContaining('USING COVERING INDEX lanes_due (sound=?)'),
+    expect.stringContaining('USING INDEX lanes_by_account (account_id=? AND kind=?)'),
+  ])
   const others = [
     { id: 'one', kind: 'digest', lane: 'there', account_id: 'acct_b', load: {} },
     { id: 'two', kind: 'mail', lane: 'there', account_id: 'acct_a', load: {} },
