@@ -1,6 +1,6 @@
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { build, type Metafile } from 'esbuild'
+import { build, type Metafile, type Plugin } from 'esbuild'
 
 /** Builds the page into dist/page: index.html and its assets in assets/, whose names contain a hash of their content. */
 
@@ -12,6 +12,21 @@ const html = readFileSync(join(import.meta.dirname, 'index.html'), 'utf8')
 /** index.html refers to its sources as `./start.tsx`. */
 const sources = [...html.matchAll(/(?:href|src)="\.\/([^"]+)"/g)].map(([, name]) => name!)
 
+/** The modules that views share, so that a view is loaded in a few files: split by which views use them, they would be one file for each set of views. */
+const shared: Plugin = {
+  name: 'shared',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^shared$/ }, ({ path }) => ({ path, namespace: 'shared' }))
+    onLoad({ filter: /./, namespace: 'shared' }, () => {
+      const files = ['.', 'widgets'].flatMap((folder) =>
+        readdirSync(join(import.meta.dirname, folder)).map((name) => `./${folder}/${name}`),
+      )
+      const modules = files.filter((file) => /\.tsx?$/.test(file) && !/\/(?:build|start)\./.test(file))
+      return { contents: modules.map((name) => `import '${name}'\n`).join(''), resolveDir: import.meta.dirname }
+    })
+  },
+}
+
 try {
   const { metafile } = await build({
     entryPoints: sources.map((name) => join(import.meta.dirname, name)),
@@ -22,6 +37,9 @@ try {
     publicPath: '/',
     bundle: true,
     splitting: true,
+    // every file imports them
+    inject: ['shared'],
+    plugins: [shared],
     minify: true,
     charset: 'utf8',
     format: 'esm',
