@@ -15,9 +15,9 @@ const sources = [...html.matchAll(/(?:href|src)="\.\/([^"]+)"/g)].map(([, name])
 /** The modules that views share, so that a view is loaded in a few files: split by which views use them, they would be one file for each set of views. */
 const shared: Plugin = {
   name: 'shared',
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^shared$/ }, ({ path }) => ({ path, namespace: 'shared' }))
-    onLoad({ filter: /./, namespace: 'shared' }, () => {
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /^shared$/ }, ({ path }) => ({ path, namespace: 'shared' }))
+    esbuild.onLoad({ filter: /./, namespace: 'shared' }, () => {
       const files = ['.', 'widgets'].flatMap((folder) =>
         readdirSync(join(import.meta.dirname, folder)).map((name) => `./${folder}/${name}`),
       )
