@@ -76,6 +76,25 @@ test.each([
   expect(await verdict(field + sent)).toBe('fail')
 })
 
+const offer = 'List-Unsubscribe: <https://box.test/u/1>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n'
+
+test.each([
+  ['another link in place of the one', (text: string) => text.replace('box.test/u/1', 'eve.test/u/1')],
+  ['a second link', (text: string) => `List-Unsubscribe: <https://eve.test/>\r\n${text}`],
+  ['another action', (text: string) => text.replace('=One-Click', '=Two-Click')],
+])('an offer to unsubscribe by one click is covered (RFC 8058 4): %s breaks the signature', async (_, change) => {
+  const header = `From: ada@box.test\r\nTo: sam@far.test\r\n${offer}`
+  const sent = `${await signed('Hello\r\n', undefined, header)}${header}\r\nHello\r\n`
+  expect(await verdict(sent)).toBe('pass')
+  expect(await verdict(change(sent))).toBe('fail')
+})
+
+test('what a mailing list adds leaves the signature good', async () => {
+  const header = 'From: ada@box.test\r\nTo: list@far.test\r\n'
+  const sent = `${await signed('Hello\r\n', undefined, header)}${header}\r\nHello\r\n`
+  expect(await verdict(`List-Id: <list.far.test>\r\n${offer}${sent}`)).toBe('pass')
+})
+
 test('a body of blanks is hashed in time by its length', async () => {
   const body = `${' '.repeat(8 * 1024 * 1024)}x`
   expect(hashIn(await signed(body))).toBe(plainHash(' x'))

@@ -5,8 +5,8 @@ import { Turns } from '../../core/work/paced-work.ts'
 import type { Domains, DkimKey } from '../../domains/domains.ts'
 
 /**
- * The fields that a signature covers, each once more than it occurs: a second one, or one that was not there, put in on the way, breaks the
- * signature (RFC 6376 8.15).
+ * The fields that a signature covers, each once more than it occurs (over-signing): a second one, or one that was not there, put in on the way,
+ * breaks the signature (RFC 6376 8.15).
  */
 const covered = [
   'from',
@@ -22,6 +22,21 @@ const covered = [
   'content-type',
   'content-transfer-encoding',
   'auto-submitted',
+]
+
+/**
+ * The same where they occur; mailing lists add them on the way. RFC 8058 4 requires the two of an offer to unsubscribe by one click, RFC 6376 5.4.1
+ * names the others.
+ */
+const coveredIfPresent = [
+  'list-id',
+  'list-help',
+  'list-unsubscribe',
+  'list-unsubscribe-post',
+  'list-subscribe',
+  'list-post',
+  'list-owner',
+  'list-archive',
 ]
 
 const signInThread = promisify<string | null, Uint8Array, KeyObject, Buffer>(signBytes)
@@ -99,9 +114,9 @@ function coveredFields(header: string): { names: string[]; canonical: string } {
   const fields = header.split(/(?<=\r\n)(?![ \t])/).toReversed()
   const names: string[] = []
   let canonical = ''
-  for (const name of covered) {
-    for (const field of fields) {
-      if (field.slice(0, field.indexOf(':')).trimEnd().toLowerCase() !== name) continue
+  const byName = Map.groupBy(fields, (field) => field.slice(0, field.indexOf(':')).trimEnd().toLowerCase())
+  for (const name of [...covered, ...coveredIfPresent.filter((one) => byName.has(one))]) {
+    for (const field of byName.get(name) ?? []) {
       names.push(name)
       canonical += relaxedField(field)
     }
