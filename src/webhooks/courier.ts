@@ -68,7 +68,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   readonly #bodies: EventBodies
   readonly #opened: SecretCache
   readonly #largeAttempts = new WorkLimiter({ concurrent: largeAttempts, large })
-  /** Every webhook with `failing_since`, and possibly more, as only this courier sets it; with its latest failure, counted over all. */
+  /** Every webhook with `failing_since` that this box set or found at its start, and possibly more; with its latest failure, counted over all. */
   #failing: Map<string, number> | undefined
   #failures = 0
 
@@ -135,16 +135,16 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
 
   /** Measures how long attempts have only failed, and disables the webhook. */
   async settle(tx: Transaction, load: WebhookLoad, outcome: Outcome, answer: AttemptAnswer | string): Promise<void> {
-    const { events, clock } = this.#deps
+    const { database, events, clock } = this.#deps
     const failing = (this.#failing ??= await this.#failingWebhooks())
     const { webhook_id, event_id } = load
     // its data was removed during the attempt
     if (answerOf(answer).body && (await events.isErased(tx, event_id))) await this.#removeBodies(tx, [event_id])
     if (outcome === 'done') {
       const newest = failing.get(webhook_id)
-      // the common case, which must be cheap
-      if (newest === undefined) return
-      await tx.run(sql`UPDATE webhooks SET failing_since = NULL WHERE id = ${webhook_id}`)
+      // the common case, which must be cheap; of several boxes, others may have seen a failure
+      if (newest === undefined && !database.run.shared) return
+      await tx.run(sql`UPDATE webhooks SET failing_since = NULL WHERE id = ${webhook_id} AND failing_since IS NOT NULL`)
       tx.afterCommit(() => {
         if (failing.get(webhook_id) === newest) failing.delete(webhook_id)
       })

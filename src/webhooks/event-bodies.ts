@@ -19,13 +19,13 @@ const lifetime = 1000
 
 /** Events as they are posted. One that many webhooks get is read once; what is deleted is not posted any more. */
 export class EventBodies {
-  readonly #events: Pick<EventLog, 'sizeOf' | 'find'>
+  readonly #events: Pick<EventLog, 'sizeOf' | 'find' | 'knowsRedactions'>
   readonly #sizes = new Map<string, Promise<Size | undefined>>()
   readonly #bodies = new Map<string, Promise<Body | undefined>>()
   /** The only large event among the bodies. */
   #lastLarge = ''
 
-  constructor(events: Pick<EventLog, 'sizeOf' | 'find' | 'onRedaction'>) {
+  constructor(events: Pick<EventLog, 'sizeOf' | 'find' | 'onRedaction' | 'knowsRedactions'>) {
     this.#events = events
     events.onRedaction(() => {
       this.#sizes.clear()
@@ -35,7 +35,7 @@ export class EventBodies {
 
   /** Undefined when the event is not, or no longer, in the log. */
   sizeOf(id: string): Promise<Size | undefined> {
-    return briefly(this.#sizes, id, () => this.#events.sizeOf(id))
+    return this.#briefly(this.#sizes, id, () => this.#events.sizeOf(id))
   }
 
   /** The same; a large event is made in a turn of its own. */
@@ -44,22 +44,22 @@ export class EventBodies {
       this.#bodies.delete(this.#lastLarge)
       this.#lastLarge = id
     }
-    return briefly(this.#bodies, id, async () => {
+    return this.#briefly(this.#bodies, id, async () => {
       if (isLarge) await separateTurn()
       const event = await this.#events.find(id)
       return event && bodyOf(event)
     })
   }
-}
 
-/** What was read within `lifetime`, or reads it. */
-function briefly<Value>(known: Map<string, Promise<Value>>, id: string, read: () => Promise<Value>): Promise<Value> {
-  const kept = known.get(id)
-  if (kept) return kept
-  const made = read()
-  known.set(id, made)
-  setTimeout(() => known.delete(id), lifetime).unref()
-  return made
+  /** What was read within `lifetime`, or reads it. */
+  #briefly<Value>(known: Map<string, Promise<Value>>, id: string, read: () => Promise<Value>): Promise<Value> {
+    const kept = this.#events.knowsRedactions ? known.get(id) : undefined
+    if (kept) return kept
+    const made = read()
+    known.set(id, made)
+    setTimeout(() => known.delete(id), lifetime).unref()
+    return made
+  }
 }
 
 function bodyOf(event: Event): Body {

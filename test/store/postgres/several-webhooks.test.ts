@@ -46,3 +46,20 @@ test('a webhook that is deleted at one box gets nothing more from another, once 
   await sink.until(2, ({ path }) => path === '/other')
   expect(sink.received.filter(({ path }) => path === '/')).toHaveLength(1)
 })
+
+test('a success at one box ends the failures that another has seen', async () => {
+  const boxes = await severalBoxes(postgres(), 1, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
+  const name = boxes[0].env['PILLARBOX_DATABASE__URL']!.split('/').at(-1)!
+  const sink = await WebhookSink.start()
+  const { body: webhook } = await boxes[0].call('POST', '/v1/webhooks', { url: sink.url, events: ['identity.created'] })
+  const failing = `SELECT failing_since FROM webhooks WHERE id = '${webhook.id}'`
+  await boxes[0].call('POST', '/v1/identities', { name: 'Ada' })
+  await sink.until(1)
+  await boxes[0].settled()
+  // as another box writes it
+  await postgres().run(name, `UPDATE webhooks SET failing_since = '2026-11-20T10:05:00.000Z' WHERE id = '${webhook.id}'`)
+  await boxes[0].call('POST', '/v1/identities', { name: 'Ben' })
+  await sink.until(2)
+  await boxes[0].settled()
+  expect(await postgres().run(name, failing)).toEqual([{ failing_since: null }])
+})
