@@ -97,7 +97,7 @@ const operators: Readonly<Record<string, (value: string) => Test | Made | undefi
   in: (value) => {
     const listed = /^\(([^]*)\)$/.exec(value)?.[1]
     if (listed === undefined) return undefined
-    const wanted = split(listed).map(unquoted)
+    const wanted = split(listed).map((item) => unquoted(item.trim()))
     const test: Test = (given) => (given === null ? null : wanted.some((one) => compare(given, one) === 0))
     return { test, steps: 0, work: 0, comparisons: wanted.length }
   },

@@ -37,6 +37,8 @@ test.each([
   ['subject=in.(x,"Your Code, please")', true],
   ['identity_id=in.(ident_2,ident_1),size=in.(1,900)', true],
   ['identity_id=in.(ident_2,ident_3)', false],
+  ['identity_id=in.(ident_2, ident_1)', true],
+  ['subject=in.(x, "Your Code, please" )', true],
   ['identity_id=not.in.(ident_2)', true],
   ['tag=is.null', true],
   ['tag=not.is.null', false],
