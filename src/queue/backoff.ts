@@ -10,7 +10,7 @@ export interface RetryHint {
 
 /**
  * Milliseconds until the next attempt after `tries` attempts, or undefined when none is left. `random` (0 to 1) picks the value within the
- * jitter. `minDelay` counts up to 24 h; `maxDelay` shortens the planned wait.
+ * jitter. `minDelay` counts up to 24 h; `maxDelay` shortens the planned wait, and is the wait where none is left.
  */
 export function retryDelay(
   tries: number,
@@ -19,8 +19,9 @@ export function retryDelay(
   { minDelay = 0, maxDelay = Infinity }: RetryHint = {},
 ): number | undefined {
   const planned = schedule[tries]
-  if (planned === undefined) return undefined
-  const wait = Math.min(Math.round(planned * (1 + jitter * (2 * random - 1))), maxDelay)
+  // an attempt that takes no place in the schedule is not its last
+  if (planned === undefined && maxDelay === Infinity) return undefined
+  const wait = planned === undefined ? maxDelay : Math.min(Math.round(planned * (1 + jitter * (2 * random - 1))), maxDelay)
   return Math.max(wait, Math.min(minDelay, maxMinDelay))
 }
 

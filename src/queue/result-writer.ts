@@ -53,11 +53,12 @@ export class ResultWriter {
         const written = this.#deps.write(ends)
         this.#deps.writing()
         await written
-        for (const end of ends) this.#done(end)
       } catch (error) {
         this.#deps.log.error({ err: error, ends: ends.length }, 'results of attempts could not be stored; retrying one by one')
         for (const end of ends) void this.#retry(end)
+        continue
       }
+      for (const end of ends) this.#done(end)
     }
     this.#writing = false
   }
@@ -79,7 +80,11 @@ export class ResultWriter {
   }
 
   #done(end: Pending): void {
-    this.#deps.written(end)
+    try {
+      this.#deps.written(end)
+    } catch (error) {
+      this.#deps.log.error({ err: error, kind: end.claim.kind }, 'the result of an attempt is stored, but could not be reported')
+    }
     end.resolve()
   }
 }

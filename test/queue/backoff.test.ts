@@ -15,6 +15,8 @@ test('who asks for more time gets it, up to a day; who asks for less does not', 
   expect(retryDelay(1, courier, 0.5, { minDelay: 10 * day })).toBe(day)
   expect(retryDelay(3, courier, 0.5, { minDelay: 60_000 })).toBeUndefined()
   expect(retryDelay(2, courier, 0.5, { maxDelay: 60_000 })).toBe(60_000)
+  // it takes no place in the schedule, so that the last is made again, too
+  expect(retryDelay(3, courier, 0.5, { maxDelay: 60_000 })).toBe(60_000)
 })
 
 test('Retry-After is read as seconds or as a date', () => {

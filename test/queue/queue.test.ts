@@ -847,3 +847,22 @@ test('a kind whose courier is told when an attempt begins is not claimed as it i
     'Deliveries of kind test must be enqueued.',
   )
 })
+
+test('a result whose log line fails is written once, and the next are written too', async () => {
+  let wrong = true
+  runner.finished = () => {
+    if (!wrong) return
+    wrong = false
+    throw new Error('no log')
+  }
+  await queue.start()
+  const first = await put('one')
+  await settled(queue)
+  const next = await put('two')
+  await settled(queue)
+  expect([(await look(first)).state, (await look(next)).state]).toEqual(['done', 'done'])
+  expect(runner.settled).toEqual([
+    ['one', 'done', 'thanks'],
+    ['two', 'done', 'thanks'],
+  ])
+})

@@ -15,6 +15,7 @@ export class Runner implements Courier<TestLoad> {
   schedule = [0, 5 * second, hour]
   readonly jitter = 0.1
   readonly carried: string[] = []
+  finished?: () => void
   readonly settled: [string, Outcome, string][] = []
   act: (load: TestLoad, attempt: number, signal: AbortSignal) => Promise<string> = async () => 'thanks'
 
