@@ -10,6 +10,7 @@ import { actAsOwner, mustBeOpen } from './support/owner.ts'
 import { Failure } from './support/refuse.ts'
 import { say, table } from './support/say.ts'
 import { databaseElsewhere } from '../store/postgres/note.ts'
+import { wholeNumber } from './support/whole-number.ts'
 
 /** `pillarbox audit [list]` and `pillarbox audit verify`. */
 export function addAuditCommand(program: Command): void {
@@ -20,7 +21,7 @@ export function addAuditCommand(program: Command): void {
     .option('--action <action>', 'an action such as key.created, or key.* for all of keys')
     .option('--actor <actor>', 'the id of a key or person, operator or anonymous')
     .option('--identity <id>', 'the id of an identity')
-    .option('--limit <count>', 'maximum number of rows', '100')
+    .option('--limit <count>', 'maximum number of rows', wholeNumber(1), 100)
     .action(onBox(list))
   const verify = audit
     .command('verify')
@@ -36,7 +37,7 @@ interface Filter {
   action?: string
   actor?: string
   identity?: string
-  limit: string
+  limit: number
 }
 
 async function list(box: Box, { all, since, action, actor, identity, limit }: Filter): Promise<Printed> {
@@ -49,7 +50,7 @@ async function list(box: Box, { all, since, action, actor, identity, limit }: Fi
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(given)) if (value !== undefined) query.set(name, value)
   const path = `${all ? '/v1/audit/box' : '/v1/audit'}${query.size === 0 ? '' : `?${query.toString()}`}`
-  const rows = await everyOne<AuditRow>(box, path, Math.max(1, Number(limit) || 100))
+  const rows = await everyOne<AuditRow>(box, path, limit)
   const lines = rows.map((row) => [
     String(row.seq),
     row.at,

@@ -3,13 +3,14 @@ import { moneyText } from '../core/text.ts'
 import type { Hold, HoldRow } from '../policy/model.ts'
 import { type Box, everyOne, ofBox, onBox, type Printed } from './support/box.ts'
 import { table } from './support/say.ts'
+import { wholeNumber } from './support/whole-number.ts'
 
 export function addHoldsCommand(program: Command): void {
   const holds = program.command('holds').description('what waits for a person before it leaves')
   const add = (name: string, words: string): Command => ofBox(holds.command(name).description(words))
   add('list', 'holds, newest first')
     .option('--status <status>', 'open, approved, rejected, expired, cancelled or all', 'open')
-    .option('--limit <count>', 'maximum number of entries', '100')
+    .option('--limit <count>', 'maximum number of entries', wholeNumber(1), 100)
     .action(onBox(list))
   add('show', 'one hold with the whole message, and why it is held').argument('<id>', 'from the list').action(onBox(show))
   add('approve', 'let it leave')
@@ -23,9 +24,9 @@ export function addHoldsCommand(program: Command): void {
     .action(onBox(reject))
 }
 
-async function list(box: Box, { status, limit }: { status: string; limit: string }): Promise<Printed> {
+async function list(box: Box, { status, limit }: { status: string; limit: number }): Promise<Printed> {
   const query = new URLSearchParams({ status })
-  const entries = await everyOne<HoldRow>(box, `/v1/holds?${query.toString()}`, Math.max(1, Number(limit) || 100))
+  const entries = await everyOne<HoldRow>(box, `/v1/holds?${query.toString()}`, limit)
   const rows = entries.map(({ id, status: state, about, created_at, expires_at, reasons, found }) => {
     return [id, state, about, created_at, expires_at, recipientsOf(reasons), found.map(({ kind }) => kind).join(' ')]
   })

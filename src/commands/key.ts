@@ -12,6 +12,7 @@ import {
 } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { say, table } from './support/say.ts'
+import { wholeNumber } from './support/whole-number.ts'
 
 const which = 'its id or label'
 
@@ -25,11 +26,11 @@ export function addKeyCommand(program: Command): void {
     .option('--scope <scope...>', 'its scopes (default: all)')
     .option('--identity <identity>', 'bind it to one identity: its id, name or e-mail address')
     .option('--expires <time>', 'time of expiry: an ISO 8601 time such as 2027-01-31T00:00:00Z')
-    .option('--rate-limit <calls>', 'calls a minute; 0 is no limit (default: from the settings)')
+    .option('--rate-limit <calls>', 'calls a minute; 0 is no limit (default: from the settings)', wholeNumber(0))
     .action(onBox(create))
   add('rotate', 'rotate the secret of an API key, and print the new one once')
     .argument('<key>', which)
-    .option('--grace <seconds>', 'time for which the old secret stays valid', '0')
+    .option('--grace <seconds>', 'time for which the old secret stays valid', wholeNumber(0), 0)
     .action(onBox(rotate))
   add('revoke', 'revoke an API key, and end what was created with it')
     .argument('<key>', which)
@@ -64,7 +65,7 @@ interface NewKey {
   scope?: string[]
   identity?: string
   expires?: string
-  rateLimit?: string
+  rateLimit?: number
 }
 
 async function create(box: Box, { label, scope, identity, expires, rateLimit }: NewKey): Promise<Printed> {
@@ -73,15 +74,15 @@ async function create(box: Box, { label, scope, identity, expires, rateLimit }: 
     scopes: scope,
     identity_id: identity === undefined ? undefined : (await identityNamed(box, identity)).id,
     expires_at: expires,
-    rate_limit: rateLimit === undefined ? undefined : Number(rateLimit),
+    rate_limit: rateLimit,
   })
   return [made, `${made.key}\n\nThis is the key ${made.id} (${made.label}), shown only once.`]
 }
 
-async function rotate(box: Box, who: string, { grace }: { grace: string }): Promise<Printed> {
+async function rotate(box: Box, who: string, { grace }: { grace: number }): Promise<Printed> {
   const { id } = await named(box, who)
-  const turned = await box.call<ApiKey & { key: string }>('POST', `/v1/api-keys/${id}/rotate`, { grace_seconds: Number(grace) })
-  const former = Number(grace) === 0 ? 'The old secret no longer works.' : `The old secret works for another ${grace} s.`
+  const turned = await box.call<ApiKey & { key: string }>('POST', `/v1/api-keys/${id}/rotate`, { grace_seconds: grace })
+  const former = grace === 0 ? 'The old secret no longer works.' : `The old secret works for another ${grace} s.`
   return [turned, `${turned.key}\n\nThis is the key ${turned.id} (${turned.label}), shown only once. ${former}`]
 }
 

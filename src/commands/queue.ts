@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { QueueEntry, QueueEntryWithHistory, QueueSummary } from '../ops/status/model.ts'
 import { type Box, everyOne, ofBox, onBox, type Printed } from './support/box.ts'
 import { span, table } from './support/say.ts'
+import { wholeNumber } from './support/whole-number.ts'
 
 export function addQueueCommand(program: Command): void {
   const queue = program.command('queue').description('the queue: outgoing mail, text messages and webhooks of all accounts')
@@ -10,7 +11,7 @@ export function addQueueCommand(program: Command): void {
     .option('--state <state>', 'open, waiting, running, done, failed or all', 'open')
     .option('--kind <kind>', 'email, email-release, webhook, sms, …')
     .option('--destination <name>', 'a domain, the id of a webhook, …')
-    .option('--limit <count>', 'maximum number of entries', '100')
+    .option('--limit <count>', 'maximum number of entries', wholeNumber(1), 100)
     .action(onBox(list))
   add('summary', 'length and age of the queue by kind and destination').action(onBox(summary))
   add('show', 'one delivery with every attempt').argument('<id>', 'from the list').action(onBox(show))
@@ -22,7 +23,7 @@ interface Filter {
   state: string
   kind?: string
   destination?: string
-  limit: string
+  limit: number
 }
 
 async function list(box: Box, { state, kind, destination, limit }: Filter): Promise<Printed> {
@@ -31,7 +32,7 @@ async function list(box: Box, { state, kind, destination, limit }: Filter): Prom
     ...(kind === undefined ? {} : { kind }),
     ...(destination === undefined ? {} : { destination }),
   })
-  const entries = await everyOne<QueueEntry>(box, `/v1/queue?${query.toString()}`, Math.max(1, Number(limit) || 100))
+  const entries = await everyOne<QueueEntry>(box, `/v1/queue?${query.toString()}`, limit)
   const rows = entries.map((entry) => [
     entry.id,
     entry.kind,
@@ -44,7 +45,7 @@ async function list(box: Box, { state, kind, destination, limit }: Filter): Prom
     serverOf(entry),
     cut(entry.reason ?? entry.last_answer ?? ''),
   ])
-  const headings = ['ID', 'KIND', 'TO', 'STATE', 'TRIES', 'AGE', 'NEXT', 'CODE', 'MX', 'LAST ANSWER']
+  const headings = ['ID', 'KIND', 'TO', 'STATE', 'ATTEMPTS', 'AGE', 'NEXT', 'CODE', 'MX', 'LAST ANSWER']
   return [entries, entries.length === 0 ? 'The queue is empty.' : table(headings, rows)]
 }
 

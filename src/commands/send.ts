@@ -5,13 +5,14 @@ import type { Delivery, Email } from '../mail/model.ts'
 import { type Box, type BoxOptions, identityNamed, ofBox, withBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { say } from './support/say.ts'
+import { wholeNumber } from './support/whole-number.ts'
 
 interface Options extends BoxOptions {
   from: string
   to: string[]
   subject: string
   text?: string
-  wait: boolean | string
+  wait?: true | number
 }
 
 const pause = 250
@@ -30,7 +31,7 @@ export function addSendCommand(program: Command): void {
     .option(
       '--wait [seconds]',
       `show each step until it is delivered or failed, for at most this many seconds (default: ${timeout})`,
-      false,
+      wholeNumber(1),
     )
   ofBox(send).action(deliver)
 }
@@ -43,10 +44,13 @@ async function deliver(options: Options): Promise<void> {
     const at = `/v1/identities/${id}/emails`
     const { subject, to, wait } = options
     const email = await box.call<Email>('POST', at, { to, subject, body_text })
-    if (wait === false) return say(options, email, `${email.id} of ${email.from} was accepted for sending.`)
-    const seconds = wait === true ? timeout : Number(wait)
-    if (!(seconds > 0)) throw new Failure(`--wait ${String(wait)} is not a number of seconds.`, 'invalid_value', 'wait')
-    const last = await watched(box, `${at}/${email.id}`, seconds, options.json === true ? () => undefined : step)
+    if (wait === undefined) return say(options, email, `${email.id} of ${email.from} was accepted for sending.`)
+    const last = await watched(
+      box,
+      `${at}/${email.id}`,
+      wait === true ? timeout : wait,
+      options.json === true ? () => undefined : step,
+    )
     if (options.json) say(options, last, '')
     // a script can use the exit status
     if (last.deliveries.some(({ status }) => status !== 'delivered' && status !== 'sent')) process.exitCode = 1

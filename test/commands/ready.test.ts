@@ -53,6 +53,6 @@ test('it does not wait for a box of which the service manager says that its proc
 test('a time that is none is a wrong command line', async () => {
   expect(await ready({}, '--data', folder(), '--wait', 'soon')).toMatchObject({
     status: 2,
-    errors: '--wait must be a number of seconds.\n',
+    errors: "error: option '--wait <seconds>' argument 'soon' is invalid. It must be a whole number from 0 to 86400.\n",
   })
 })

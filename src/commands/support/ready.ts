@@ -3,8 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { controlSocket } from '../../config.ts'
 import { type BoxOptions, ofBox, placeOf } from './box.ts'
-import { exits, Failure, refuse } from './refuse.ts'
+import { Failure } from './refuse.ts'
 import { say } from './say.ts'
+import { wholeNumber } from './whole-number.ts'
 
 /** The failures of `/readyz` by name, each as a sentence. */
 interface NotReady {
@@ -24,11 +25,11 @@ export function addReadyCommand(program: Command): void {
       'check that the box runs and accepts mail and calls: exit 0 if it does, also while the disk is nearly full and new data is rejected; else 1',
     )
   ofBox(ready)
-    .option('--wait <seconds>', 'maximum time to wait until it does', '0')
-    .action(async (options: BoxOptions & { wait: string }) => {
+    .option('--wait <seconds>', 'maximum time to wait until it does', wholeNumber(0, 86_400), 0)
+    .action(async (options: BoxOptions & { wait: number }) => {
       const socket = controlSocket(await placeOf(options))
       if (socket === undefined) throw new Failure('The path of data_dir is too long for a socket in it: use a shorter one.')
-      const until = performance.now() + seconds(options.wait) * 1000
+      const until = performance.now() + options.wait * 1000
       let lacking = await lacks(socket)
       while (lacking !== undefined && !serves(lacking) && performance.now() < until) {
         const ended = endOf(process.env['MAINPID'])
@@ -93,10 +94,4 @@ function lackIn(text: string): NotReady {
   } catch {
     return { failing: [], message: 'The box runs, but its response is invalid.' }
   }
-}
-
-function seconds(text: string): number {
-  const number = text.trim() === '' ? Number.NaN : Number(text)
-  if (number >= 0 && number <= 86_400) return number
-  return refuse(new Failure('--wait must be a number of seconds.', 'invalid_request', 'wait'), exits.usage)
 }
