@@ -69,13 +69,14 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Throws Fault conflict, code `event_not_wanted`, for an event that the webhook does not receive any more; forbidden, code `missing_scope`,
+   * Throws Fault conflict, code `event_gone` or, for an event that the webhook does not receive any more, `event_not_wanted`; forbidden, code `missing_scope`,
    * for one that the caller may not read.
    */
   async #requireSendable(reader: Reader, caller: Caller, webhook: WebhookRow, load: WebhookLoad): Promise<void> {
     const { events, names, types } = this.#deps
     const [event] = await events.headers(0, 1, sql`id = ${load.event_id}`, reader)
-    if (!event || event.type === webhookTest.name) return
+    if (!event) throw conflict('The event is no longer in the log, and cannot be sent again.', { code: 'event_gone' })
+    if (event.type === webhookTest.name) return
     if (!names.sentTo(webhook, event)) {
       throw conflict(`The webhook does not receive this ${event.type} any more. Change its events or identity_id first.`, {
         code: 'event_not_wanted',

@@ -93,12 +93,12 @@ export function routes(webhooks: Webhooks, deliveries: WebhookDeliveries): AnyRo
     route('POST', '/webhooks/:id/deliveries/:delivery_id/redeliver', {
       scope: 'account:write',
       sdk: 'webhooks.redeliver',
-      errors: { 403: ['missing_scope'], 409: ['webhook_inactive', 'event_not_wanted', 'delivery_under_way'] },
+      errors: { 403: ['missing_scope'], 409: ['webhook_inactive', 'event_gone', 'event_not_wanted', 'delivery_under_way'] },
       audit: 'webhook.redelivered',
       summary: 'Redeliver an event',
       description:
         'Sends the same event with the same id immediately, with a new retry schedule. The key must have the scope of the event, and the webhook ' +
-        'must still receive it (else conflict, code event_not_wanted).',
+        'must still receive it (else conflict, code event_not_wanted). An event that is no longer in the log is a conflict, code event_gone.',
       reply: WebhookDelivery,
       handle: ({ caller, params }) => deliveries.redeliver(caller, params.id, params.delivery_id),
     }),

@@ -194,6 +194,31 @@ test('of a response of control characters less is kept, and of a delivery that i
   expect(attempts.map(({ number }: { number: number }) => number)).toEqual(Array.from({ length: 51 }, (_, index) => index + 4))
 })
 
+test('an event that is no longer in the log is not sent again, and the answer says why', async () => {
+  const clock = new HeldClock(Date.now())
+  const box = await appliance({ ...near, PILLARBOX_RETENTION__EVENTS: '1 d', PILLARBOX_RETENTION__DELIVERIES: '90 d' }, clock)
+  const sink = await WebhookSink.start()
+  const webhook = await make(box, sink.url)
+  await box.call('POST', '/v1/identities', {})
+  await box.settled()
+  const [delivery] = await deliveries(box, webhook.id)
+  clock.advance(3 * 24 * hour)
+  await box.call('POST', '/v1/identities', {})
+  await box.settled()
+  await box.app.jobs.find(({ name }) => name === 'forget-events')!.run()
+  const again = await box.call('POST', `/v1/webhooks/${webhook.id}/deliveries/${delivery.id}/redeliver`)
+  expect([again.status, again.body.error]).toEqual([
+    409,
+    expect.objectContaining({
+      code: 'event_gone',
+      message: 'The event is no longer in the log, and cannot be sent again.',
+    }),
+  ])
+  expect((await deliveries(box, webhook.id)).find(({ id }: { id: string }) => id === delivery.id)).toMatchObject({
+    status: 'delivered',
+  })
+})
+
 test('what endpoints answer is storage of the account, until its deliveries are removed', async () => {
   const { box, sink, clock } = await held()
   const used = async (): Promise<number> => (await box.call('GET', '/v1/billing/subscription')).body['usage'].storage_bytes
