@@ -6,7 +6,7 @@ import { table } from './support/say.ts'
 import { wholeNumber } from './support/whole-number.ts'
 
 export function addHoldsCommand(program: Command): void {
-  const holds = program.command('holds').description('what waits for a person before it leaves')
+  const holds = program.command('holds').description('messages and card reveals that wait for a person to approve them')
   const add = (name: string, words: string): Command => ofBox(holds.command(name).description(words))
   add('list', 'holds, newest first')
     .option('--status <status>', 'open, approved, rejected, expired, cancelled or all', 'open')
@@ -47,7 +47,7 @@ async function approve(box: Box, id: string, input: { sha256?: string; reason?: 
 
 async function reject(box: Box, id: string, { reason }: { reason?: string }): Promise<Printed> {
   const hold = await box.call<HoldRow>('POST', `/v1/holds/${id}/reject`, { reason })
-  return [hold, 'Rejected: it never leaves.']
+  return [hold, 'Rejected: it is not sent.']
 }
 
 function recipientsOf(reasons: HoldRow['reasons']): string {

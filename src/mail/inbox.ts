@@ -79,7 +79,7 @@ export class Inbox implements DeliveryTarget {
     const exists = owner && owner.status !== 'deleted'
     // the operator's mailbox is created with the first message
     if (operator && !exists) return ''
-    if (!exists) throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    if (!exists) throw noSuchMailbox()
     if (owner.status === 'suspended' && !operator) throw new Refusal(450, '4.2.1', 'This mailbox does not accept mail at present')
     // the operator is written to by everyone (RFC 5321 4.5.1)
     if (!operator && (await this.#deps.rules.blocks(owner, mailFrom))) throw refusalOf('blocked_sender')
@@ -195,7 +195,7 @@ export class Inbox implements DeliveryTarget {
     }
     // deleted between RCPT and the end of DATA
     if (owners.length === 0 && handled) return []
-    if (owners.length === 0) throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    if (owners.length === 0) throw noSuchMailbox()
     const objections = await this.#objections(tx, message, owners)
     if (!handled && objections.every((one) => one !== null && one !== 'suspicious')) throw refusalOf(objections[0]!)
     requireQuota(owners, raw.length)
@@ -288,13 +288,13 @@ export class Inbox implements DeliveryTarget {
 
   /** True if all recipients are system addresses: reports on reports would never end. */
   #isForHandlers({ recipients }: Envelope): boolean {
-    const boxes = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
-    return boxes.every((parsed) => this.#deps.handlers.some((handler) => handler.classify(parsed) !== 'unknown'))
+    const addresses = recipients.map((recipient) => mailbox(recipient, this.#settings.domain))
+    return addresses.every((parsed) => this.#deps.handlers.some((handler) => handler.classify(parsed) !== 'unknown'))
   }
 
   #handlerOf(parsed: ParsedAddress): SystemAddressHandler | undefined {
     const handler = this.#deps.handlers.find((one) => one.classify(parsed) !== 'unknown')
-    if (handler?.classify(parsed) === 'refused') throw new Refusal(550, '5.1.1', 'No such mailbox here')
+    if (handler?.classify(parsed) === 'refused') throw noSuchMailbox()
     return handler
   }
 
@@ -306,6 +306,10 @@ export class Inbox implements DeliveryTarget {
     if (!owner || owner.status === 'deleted') return undefined
     return { owner, ...(await this.#deps.quota.limitsOf(owner, tx)) }
   }
+}
+
+function noSuchMailbox(): Refusal {
+  return new Refusal(550, '5.1.1', 'No such mailbox here')
 }
 
 const objections: Readonly<Record<Objection, string>> = {

@@ -156,8 +156,8 @@ export const emailCancelled = eventType('email.cancelled', readers, 'A message w
 
 export const emailHeld = eventType('email.held', readers, 'A message waits for a person before it leaves.', Email)
 export const emailApproved = eventType('email.approved', readers, 'A held message was approved, and is sent.', Email)
-export const emailRejected = eventType('email.rejected', readers, 'A held message was rejected: it never leaves.', Email)
-export const emailExpired = eventType('email.expired', readers, 'Nobody approved a held message in time: it never leaves.', Email)
+export const emailRejected = eventType('email.rejected', readers, 'A held message was rejected: it is not sent.', Email)
+export const emailExpired = eventType('email.expired', readers, 'Nobody approved a held message in time: it is not sent.', Email)
 
 /** The kind of the deliveries in the queue. */
 export const emailKind = 'email'

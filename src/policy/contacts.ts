@@ -91,7 +91,7 @@ export async function forgetContacts(tx: Transaction, identityId: string): Promi
   return changes < batch ? undefined : 0
 }
 
-/** Deletes as many of the oldest notes, and a few more, where there are more than may be: those that a person approved last. */
+/** Deletes as many of the oldest notes, and a few more, where there are more than may be; those that a person approved are deleted after all others. */
 async function forgetOldest(tx: Transaction, identityId: string, count: number): Promise<void> {
   const its = sql`FROM contacts WHERE identity_id = ${identityId}`
   for (const approved of [0, 1]) {

@@ -175,7 +175,7 @@ export class Holds {
       await this.#handler(row).release(tx, row, hold)
     })
     if (changed) {
-      log.warn({ hold: id, by: actingOf(caller) }, 'an approval was of other bytes')
+      log.warn({ hold: id, by: actingOf(caller) }, 'approval refused: what is held has changed')
       throw holdChanged()
     }
     return this.row(caller, id)
@@ -284,7 +284,7 @@ export class Holds {
 /** Fault conflict, code `hold_changed`. */
 export function holdChanged(): Fault {
   return conflict(
-    'What is held is not what was looked at. Read the hold again, and reject it if it is not what its sender says.',
+    'What is held has changed since you read it. Read the hold again before you approve it, and reject it if it is not what its sender says.',
     {
       code: 'hold_changed',
     },

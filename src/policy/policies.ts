@@ -101,7 +101,7 @@ async function stored(reader: Reader, subject: string): Promise<StoredPolicy> {
   return row ? { ...(JSON.parse(row.policy) as Policy), updated_at: row.updated_at } : { ...openPolicy, updated_at: null }
 }
 
-/** Throws Fault 403, code `owner_required`: an approver decides what is held, not what is. */
+/** Throws Fault 403, code `owner_required`: an approver decides about holds, and changes no policy. */
 function requireOwner({ person }: Pick<Caller, 'person'>): void {
   if (!person || person.role === 'owner') return
   throw new Fault('forbidden', 'An approver decides what is held; what may leave is changed by an owner of the account.', {

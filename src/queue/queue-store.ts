@@ -353,7 +353,7 @@ export class QueueStore {
   }
 }
 
-/** The same for results that a statement can store together. */
+/** The key of results that one statement can store together. */
 function alikeBy({ claim, result }: FinishedAttempt): string {
   const { outcome, answer, next, early = false } = result
   // a delivery that is tried again has its own place in the schedule

@@ -105,7 +105,7 @@ export class Access {
     }
   }
 
-  /** The same for all keys or sessions. */
+  /** Reads the rights again that are being read of the keys and sessions that `includes` names: they changed. */
   someChanged(includes: (holderId: string) => boolean): void {
     for (const opening of this.#openings) opening.changed ||= includes(opening.holder_id)
   }

@@ -76,7 +76,7 @@ export class PlainSession implements ManagedSession {
     this.#complain(malformed('Frames must be JSON text, not binary.'))
   }
 
-  hurried(): void {
+  rateExceeded(): void {
     this.#complain(
       new Fault('rate_limited', 'Too many frames: the limit is 20 a second, with bursts of 200.', { code: 'too_many_frames' }),
     )

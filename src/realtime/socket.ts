@@ -12,7 +12,7 @@ export interface SocketSession {
   /** Receives a binary frame. */
   binary(): void
   /** The client exceeded the frame rate: nothing more of it is read, and the socket closes it. */
-  hurried(): void
+  rateExceeded(): void
   /** The socket has closed, for any reason. */
   end(): void
 }
@@ -25,7 +25,7 @@ export interface SocketDeps {
   sent: () => void
   slow: () => void
   /** Called before a frame is sent: closes a socket whose key, session or identity has ended. */
-  requireGood: (socket: Socket) => void
+  closeIfEnded: (socket: Socket) => void
   /** Called for a bug in a session: the socket is closed with 1011. */
   failed: (error: unknown) => void
   closed: (socket: Socket) => void
@@ -68,7 +68,7 @@ server.on('wsClientError', (error) => (handshakeError = error))
 export class Socket implements UnsentClient {
   /** The time the last frame arrived, and the time a ping without an answer was sent, in milliseconds since the epoch. */
   lastFrameAt: number
-  askedAt: number | undefined
+  pingSentAt: number | undefined
   readonly openedAt: number
   /** The keys, sessions and accounts it counts for; none before a token was given. */
   readonly holders = new Set<string>()
@@ -128,7 +128,7 @@ export class Socket implements UnsentClient {
 
   /** Sends a frame of `textFrame`; closes with 1013 when the client has stopped reading. */
   send(frame: readonly Buffer[]): void {
-    this.#deps.requireGood(this)
+    this.#deps.closeIfEnded(this)
     if (!this.open) return
     if (this.waiting > backlog) this.tooSlow()
     else this.#write(frame)
@@ -136,7 +136,7 @@ export class Socket implements UnsentClient {
 
   /** Sends a frame of `textFrame`, and resolves when the next may be sent, or the socket has closed. */
   async sendPaced(frame: readonly Buffer[]): Promise<void> {
-    this.#deps.requireGood(this)
+    this.#deps.closeIfEnded(this)
     if (!this.open) return
     await new Promise<void>((resolve) => {
       this.#write(frame, resolve)
@@ -153,7 +153,7 @@ export class Socket implements UnsentClient {
   resume(): void {
     this.#suspended -= 1
     if (this.#suspended > 0) return
-    this.#deps.requireGood(this)
+    this.#deps.closeIfEnded(this)
     for (const written of this.#held.splice(0)) this.#transmit(written)
   }
 
@@ -164,7 +164,7 @@ export class Socket implements UnsentClient {
   }
 
   ping(): void {
-    this.askedAt = this.#deps.now()
+    this.pingSentAt = this.#deps.now()
     if (this.open) this.#webSocket.ping()
   }
 
@@ -215,11 +215,11 @@ export class Socket implements UnsentClient {
     const count = (): boolean => {
       const waited = Math.max(0, this.#deps.now() - this.lastFrameAt)
       this.lastFrameAt = this.#deps.now()
-      this.askedAt = undefined
+      this.pingSentAt = undefined
       if (!this.open) return false
       this.#tokens = Math.min(frames.burst, this.#tokens + (waited * frames.perSecond) / 1000) - 1
       if (this.#tokens >= 0) return true
-      session.hurried()
+      session.rateExceeded()
       // it counts as open until the library's timeout: else it could be opened again at once, for the next ten thousand frames
       this.#muted = true
       this.#webSocket.pause()

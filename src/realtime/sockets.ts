@@ -38,8 +38,8 @@ interface Stranger {
   leave: () => void
 }
 
-/** Milliseconds of silence before a ping, and before the socket is closed. */
-const heartbeat = { ask: 25_000, timeout: 35_000 }
+/** Milliseconds of silence before a ping, and from the ping until a socket that still says nothing is cut. */
+const heartbeat = { ping: 25_000, timeout: 35_000 }
 
 /** Sockets without a valid token: their timeout, the most of one IPv4 address or IPv6 /64, and their share of all sockets. */
 const unauthenticated = { timeout: 30_000, most: 20, share: 0.2 }
@@ -48,7 +48,7 @@ const unauthenticated = { timeout: 30_000, most: 20, share: 0.2 }
 export class Sockets {
   readonly #access: Access
   readonly #clock: Clock
-  readonly #guests = new Map<Socket, ManagedSession>()
+  readonly #sessions = new Map<Socket, ManagedSession>()
   /** The sockets of each key, session and account. */
   readonly #held = new Map<string, Set<Socket>>()
   readonly #strangers = new ConnectionLimiter(() => ({
@@ -67,17 +67,17 @@ export class Sockets {
     this.#limits = limits
     const frames = metrics.counter('pillarbox_realtime_frames_total', 'Frames sent to WebSockets.')
     const slow = metrics.counter('pillarbox_realtime_slow_total', 'WebSockets closed because their client did not read.')
-    metrics.gauge('pillarbox_realtime_sockets', 'Open WebSockets', (gauge) => gauge.set(this.#guests.size))
+    metrics.gauge('pillarbox_realtime_sockets', 'Open WebSockets', (gauge) => gauge.set(this.#sessions.size))
     metrics.gauge('pillarbox_realtime_waiting_bytes', 'Bytes buffered for clients that do not read', (gauge) => {
       let waiting = 0
-      for (const socket of this.#guests.keys()) waiting += socket.waiting
+      for (const socket of this.#sessions.keys()) waiting += socket.waiting
       gauge.set(waiting)
     })
     this.#socketDeps = {
       now: () => clock.now(),
       limiter: new UnsentLimiter(),
       ownerOf: (socket) => [...socket.holders].find(isAccount) ?? this.#unauthenticated.get(socket)?.network ?? '',
-      requireGood: (socket) => this.#requireGood(this.#guests.get(socket)),
+      closeIfEnded: (socket) => this.#closeIfEnded(this.#sessions.get(socket)),
       sent: () => frames.inc(),
       slow: () => slow.inc(),
       failed: (error) => log.error({ err: error }, 'WebSocket failed with an internal error'),
@@ -98,20 +98,20 @@ export class Sockets {
    * rate_limited at a limit.
    */
   accept(arrival: UpgradeRequest, grant: Grant | undefined, begin: (socket: Socket) => ManagedSession): void {
-    if (this.#guests.size >= this.#limits.max_sockets) throw full('The maximum number of WebSockets is open')
+    if (this.#sessions.size >= this.#limits.max_sockets) throw full('The maximum number of WebSockets is open')
     const holders = grant ? holdersOf(grant) : []
     for (const holder of holders) this.#requireCapacity(holder)
     const stranger = grant ? undefined : this.#admit(arrival.address)
-    let guest: ManagedSession
+    let session: ManagedSession
     try {
-      guest = Socket.accept(arrival, begin, this.#socketDeps)
+      session = Socket.accept(arrival, begin, this.#socketDeps)
     } catch (error) {
       stranger?.leave()
       throw error
     }
-    this.#guests.set(guest.socket, guest)
-    if (stranger) this.#unauthenticated.set(guest.socket, stranger)
-    for (const holder of holders) this.#add(guest.socket, holder)
+    this.#sessions.set(session.socket, session)
+    if (stranger) this.#unauthenticated.set(session.socket, stranger)
+    for (const holder of holders) this.#add(session.socket, holder)
   }
 
   /** Counts the socket for the grant's key or session, and account, from now on. Throws Fault rate_limited at a limit. */
@@ -125,8 +125,8 @@ export class Sockets {
   /** Re-checks the grants of a changed key or session. Frames of their sockets wait for the result. */
   async holderChanged(holderId: string): Promise<void> {
     this.#access.changed(holderId)
-    const guests = [...(this.#held.get(holderId) ?? [])].map((socket) => this.#guests.get(socket)!)
-    await this.#renew(guests, (grant) => grant.holder_id === holderId)
+    const sessions = [...(this.#held.get(holderId) ?? [])].map((socket) => this.#sessions.get(socket)!)
+    await this.#renew(sessions, (grant) => grant.holder_id === holderId)
   }
 
   /** Re-checks the grants of an identity that may end at another time. */
@@ -134,45 +134,45 @@ export class Sockets {
     this.#access.changed(id)
     // every change of an identity comes here, and most sockets are of others
     const concerned = new Set<ManagedSession>()
-    for (const guest of this.#guests.values())
-      for (const { identity_id } of guest.grants) if (identity_id === id) concerned.add(guest)
+    for (const session of this.#sessions.values())
+      for (const { identity_id } of session.grants) if (identity_id === id) concerned.add(session)
     await this.#renew([...concerned], ({ identity_id }) => identity_id === id)
   }
 
   /** Re-checks the grants of these keys and sessions: some of them changed. */
   async someChanged(includes: (holderId: string) => boolean): Promise<void> {
     this.#access.someChanged(includes)
-    const guests = [...this.#guests.values()].filter(({ grants }) => [...grants].some((grant) => includes(grant.holder_id)))
-    await this.#renew(guests, (grant) => includes(grant.holder_id))
+    const sessions = [...this.#sessions.values()].filter(({ grants }) => [...grants].some((grant) => includes(grant.holder_id)))
+    await this.#renew(sessions, (grant) => includes(grant.holder_id))
   }
 
   identityDeleted(id: string): void {
     this.#access.changed(id)
-    for (const guest of this.#guests.values()) {
-      guest.identityDeleted(id)
-      for (const grant of guest.grants) if (grant.identity_id === id) guest.socket.close(4410, 'the identity was deleted')
+    for (const session of this.#sessions.values()) {
+      session.identityDeleted(id)
+      for (const grant of session.grants) if (grant.identity_id === id) session.socket.close(4410, 'the identity was deleted')
     }
   }
 
   /** Closes every socket. */
   close(): void {
     clearInterval(this.#timer)
-    for (const socket of this.#guests.keys()) socket.close(1001, 'the box is stopping; reconnect and resume with since')
+    for (const socket of this.#sessions.keys()) socket.close(1001, 'the box is stopping; reconnect and resume with since')
   }
 
   #sweep(): void {
     const now = this.#clock.now()
-    for (const guest of this.#guests.values()) {
-      const { socket } = guest
-      if (socket.askedAt !== undefined && now - socket.askedAt >= heartbeat.timeout) socket.cut()
-      else if (socket.askedAt === undefined && now - socket.lastFrameAt >= heartbeat.ask) socket.ping()
-      this.#requireGood(guest)
+    for (const session of this.#sessions.values()) {
+      const { socket } = session
+      if (socket.pingSentAt !== undefined && now - socket.pingSentAt >= heartbeat.timeout) socket.cut()
+      else if (socket.pingSentAt === undefined && now - socket.lastFrameAt >= heartbeat.ping) socket.ping()
+      this.#closeIfEnded(session)
     }
   }
 
-  async #renew(guests: readonly ManagedSession[], isChanged: (grant: Grant) => boolean): Promise<void> {
+  async #renew(sessions: readonly ManagedSession[], isChanged: (grant: Grant) => boolean): Promise<void> {
     // all at once: each is read later than the one before
-    for (const { socket } of guests) socket.suspend()
+    for (const { socket } of sessions) socket.suspend()
     // many sockets may be of one key
     const ends = new Map<string, Promise<number>>()
     const endOf = (grant: Grant): Promise<number> => {
@@ -181,24 +181,24 @@ export class Sockets {
       ends.set(what, end)
       return end
     }
-    for (const guest of guests) {
-      for (const grant of guest.grants) {
+    for (const session of sessions) {
+      for (const grant of session.grants) {
         if (!isChanged(grant)) continue
         grant.until = await endOf(grant).catch((error: unknown) => {
           // a changed key that cannot be read again grants nothing
           this.#socketDeps.failed(error)
           return 0
         })
-        this.#requireGood(guest)
+        this.#closeIfEnded(session)
       }
-      guest.socket.resume()
+      session.socket.resume()
     }
   }
 
   /** A socket that is being opened has no session yet. */
-  #requireGood(guest: ManagedSession | undefined): void {
-    if (!guest?.socket.open) return
-    const { socket, grants, tokenAt: shownAt } = guest
+  #closeIfEnded(session: ManagedSession | undefined): void {
+    if (!session?.socket.open) return
+    const { socket, grants, tokenAt } = session
     const now = this.#clock.now()
     let known = false
     for (const grant of grants) {
@@ -206,7 +206,7 @@ export class Sockets {
       if (grant.until <= now) socket.close(4401, 'the API key, session or identity of the token has ended')
     }
     if (!known && now - socket.openedAt >= unauthenticated.timeout) socket.close(4401, 'no valid token was sent')
-    if (now - shownAt >= day) socket.close(4401, 'the connection is a day old; reconnect with a new token')
+    if (now - tokenAt >= day) socket.close(4401, 'the connection is a day old; reconnect with a new token')
   }
 
   #admit(address: string): Stranger {
@@ -234,7 +234,7 @@ export class Sockets {
   }
 
   #remove(socket: Socket): void {
-    this.#guests.delete(socket)
+    this.#sessions.delete(socket)
     this.#authenticated(socket)
     for (const holder of socket.holders) {
       const sockets = this.#held.get(holder)!

@@ -90,9 +90,9 @@ function splitAddress(path: string): { local: string; domain: string } {
   return { local: path.slice(0, Math.max(0, at)), domain: path.slice(at + 1) }
 }
 
-/** Checks the local part only: the library decodes A-labels, so a non-ASCII domain may have been sent in ASCII. */
-function checkCharset(local: string, smtputf8: boolean): void {
-  if (!smtputf8 && nonAscii.test(local)) throw new Refusal(553, '5.6.7', 'This address needs SMTPUTF8')
+/** Throws Refusal for a path that is not ASCII where the client did not announce SMTPUTF8 (RFC 6531 3.4). */
+function checkCharset(path: string, smtputf8: boolean): void {
+  if (!smtputf8 && nonAscii.test(path)) throw new Refusal(553, '5.6.7', 'This address needs SMTPUTF8')
 }
 
 /** Removes needless quotes: `"a.b"` and `a.b` are one mailbox (RFC 5321 4.1.2). */

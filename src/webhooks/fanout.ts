@@ -24,8 +24,8 @@ const share = 100
 const maxDisabled = 50
 
 /**
- * Follows the log: creates one delivery for each webhook that wants an event and may see it, in the transaction of the bookmark, or has the event
- * wait in the backlog.
+ * Follows the log: creates one delivery for each webhook that wants an event and may see it, in the transaction that stores the follower's
+ * position, or has the event wait in the backlog.
  */
 export class Fanout {
   readonly #deps: Deps
@@ -42,7 +42,7 @@ export class Fanout {
   start(): void {
     const { events, log } = this.#deps
     const concerns = (batch: EventHeader[]): Promise<EventHeader[]> => this.#wanted(batch)
-    this.#stop = events.follow('webhooks', (tx, batch) => this.#spread(tx, batch), log, { filter: concerns })
+    this.#stop = events.follow('webhooks', (tx, batch) => this.#fanOut(tx, batch), log, { filter: concerns })
     this.#backlog.wake()
   }
 
@@ -67,7 +67,7 @@ export class Fanout {
     return batch.filter((event) => event.type === identityDeleted.name || wanted(event))
   }
 
-  async #spread(tx: Transaction, batch: EventHeader[]): Promise<number> {
+  async #fanOut(tx: Transaction, batch: EventHeader[]): Promise<number> {
     const known = new Map<string, ActiveWebhook[]>()
     /** Deliveries of each account that may still be written in this transaction; 0 for accounts with events in the backlog. */
     const left = new Map<string, number>()
@@ -76,7 +76,7 @@ export class Fanout {
     for (const [index, event] of batch.entries()) {
       const { account_id, identity_id, type } = event
       if (type === identityDeleted.name) {
-        disabled += await this.#silence(tx, event, maxDisabled - disabled)
+        disabled += await this.#disable(tx, event, maxDisabled - disabled)
         if (disabled >= maxDisabled) return index
         known.clear()
       }
@@ -102,7 +102,7 @@ export class Fanout {
   }
 
   /** Disables active webhooks of a deleted identity, at most `limit`. Returns how many. */
-  async #silence(tx: Transaction, { account_id, identity_id }: EventHeader, limit: number): Promise<number> {
+  async #disable(tx: Transaction, { account_id, identity_id }: EventHeader, limit: number): Promise<number> {
     const { events, clock } = this.#deps
     const rows = await tx.all<WebhookRow>(
       sql`SELECT * FROM webhooks WHERE account_id = ${account_id} AND identity_id = ${identity_id} AND active = 1 ORDER BY seq LIMIT ${limit}`,

@@ -207,7 +207,7 @@ export class Webhooks {
     }
   }
 
-  /** From now on they get no events; the sweep stores that they are disabled. Those that are disabled already say why they end. Returns how many got events. */
+  /** From now on they get no events; the sweep stores that they are disabled. Those that were disabled before get the reason `key_ended` at once. Returns how many got events. */
   async #end(tx: Transaction, ids: Sql): Promise<number> {
     const { clock } = this.#deps
     const now = this.#now()

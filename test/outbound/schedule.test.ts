@@ -171,7 +171,11 @@ test('what is scheduled counts in the hour it leaves in', async () => {
   const world = await pair({ PILLARBOX_OUTBOUND__RATE_PER_IDENTITY: '2' }, new HeldClock())
   const { bob } = world
   const [one] = [await send(world, { to: bob.email, send_at: tomorrow }), await send(world, { to: bob.email, send_at: tomorrow })]
-  expect((await send(world, { to: bob.email, send_at: tomorrow })).status).toBe(429)
+  const full = await send(world, { to: bob.email, send_at: tomorrow })
+  expect([full.status, full.body.error.message]).toEqual([
+    429,
+    'One identity may send to 2 recipients an hour (outbound.rate_per_identity). Choose another send_at.',
+  ])
   expect((await send(world, { to: bob.email })).status).toBe(201)
   await change(world, one.body.id, { send_at: '2026-11-22T09:30:00Z' })
   expect((await send(world, { to: bob.email, send_at: tomorrow })).status).toBe(201)

@@ -30,7 +30,7 @@ function logOf(knowsRedactions: boolean): {
     sizeOf: () => read({ account_id: 'acct_1', octets: 100 }),
   }
   return {
-    events: events as unknown as ConstructorParameters<typeof EventBodies>[0],
+    events,
     reads: () => reads,
     remove: () => void (here = false),
   }

@@ -131,10 +131,16 @@ export class SendLimits {
       throw invalid('to', `${subjectName} may send to ${max} recipients an hour (${setting}), and this message has ${added}.`)
     const sent = await sentIn(reader, subject, hourOf(at), hourOf(at + hour))
     if (sent + added <= max) return
-    throw new Fault('rate_limited', `${subjectName} may send to ${max} recipients an hour (${setting}).`, {
+    const sentence = `${subjectName} may send to ${max} recipients an hour (${setting}).${this.#another(at)}`
+    throw new Fault('rate_limited', sentence, {
       code: 'send_rate',
       retryAfter: seconds(hour - (at % hour)),
     })
+  }
+
+  /** What a caller can do besides waiting, for a message that is scheduled. */
+  #another(at: number): string {
+    return at > this.#clock.now() ? ' Choose another send_at.' : ''
   }
 
   async #requireWarm(reader: Reader, { domain, outside, at }: SendCount): Promise<void> {
@@ -149,7 +155,9 @@ export class SendLimits {
     const max = Math.floor(ramp.first_day * ramp.growth ** age)
     const sent = await sentIn(reader, domain, hourOf(today * day), hourOf((today + 1) * day))
     if (sent + outside <= max) return
-    throw new Fault('rate_limited', `${domain} is new: it may send to ${max} recipients today (outbound.warm_up).`, {
+    const which = at > this.#clock.now() ? 'that day' : 'today'
+    const sentence = `${domain} is new: it may send to ${max} recipients ${which} (outbound.warm_up).${this.#another(at)}`
+    throw new Fault('rate_limited', sentence, {
       code: 'warm_up',
       retryAfter: seconds(day - (at % day)),
     })

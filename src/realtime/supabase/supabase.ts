@@ -65,7 +65,7 @@ export class SupabaseSession implements ManagedSession {
     if (this.#version === '1.0.0') this.#malformed('Frames must be JSON text, not binary.')
   }
 
-  hurried(): void {
+  rateExceeded(): void {
     this.#system('phoenix', 'error', 'system', 'Too many frames: the limit is 20 a second, with bursts of 200.')
     this.socket.close(4429, 'too_many_frames')
   }
