@@ -73,7 +73,7 @@ export class Invitations {
         sql`INSERT INTO invitations (id, account_id, email, role, hash, created_by, created_at, expires_at)
           VALUES (${row.id}, ${account_id}, ${email}, ${role}, ${keyHash(token)}, ${row.created_by}, ${row.created_at}, ${row.expires_at})`,
       )
-      tx.afterCommit(() => log.info({ invitation: row.id, role, by: row.created_by ?? 'operator' }, 'Person invited'))
+      tx.afterCommit(() => log.info({ invitation: row.id, role, by: row.created_by ?? 'operator' }, 'person invited'))
       return row
     })
     // in the fragment, which browsers do not send, so that it is in no server's log
@@ -130,7 +130,7 @@ export class Invitations {
       })
       return login
     })
-    log.info({ account_id: person.account_id, person: person.id, address: from.ip }, 'Invitation accepted')
+    log.info({ account_id: person.account_id, person: person.id, address: from.ip }, 'invitation accepted')
     return toPerson(person)
   }
 

@@ -43,7 +43,7 @@ export class People {
       await tx.run(sql`UPDATE logins SET role = ${role} WHERE id = ${id}`)
       if (role !== 'owner') await this.#endInvitations(tx, person)
       await sessions.endAll(tx, person, null)
-      tx.afterCommit(() => log.info({ person: id, role, by: caller.person?.id ?? 'operator' }, 'Role changed'))
+      tx.afterCommit(() => log.info({ person: id, role, by: caller.person?.id ?? 'operator' }, 'role changed'))
       return toPerson({ ...person, role })
     })
   }
@@ -60,7 +60,7 @@ export class People {
       await factor.clear(tx, id)
       await tx.run(sql`DELETE FROM sign_in_networks WHERE person_id = ${id}`)
       await tx.run(sql`DELETE FROM logins WHERE id = ${id}`)
-      tx.afterCommit(() => log.info({ person: id, by: caller.person?.id ?? 'operator' }, 'Person removed'))
+      tx.afterCommit(() => log.info({ person: id, by: caller.person?.id ?? 'operator' }, 'person removed'))
       return { id, deleted: true, email: person.email, role: person.role }
     })
   }

@@ -38,7 +38,7 @@ export class Stops {
       const data = { id: account_id, by, stopped_at: row.stopped_at }
       await events.append(tx, accountStopped, { account_id, identity_id: null, data })
       await keys.accountChanges(tx, account_id)
-      tx.afterCommit(() => log.warn({ account_id, by: by ?? 'operator' }, 'Account stopped'))
+      tx.afterCommit(() => log.warn({ account_id, by: by ?? 'operator' }, 'account stopped'))
     })
     return this.#deps.accounts.get(caller)
   }
@@ -53,7 +53,7 @@ export class Stops {
       await keys.origins.requireAdmitted(tx, caller)
       if (!(await this.#end(tx, account_id, by))) return
       tx.afterCommit(() => {
-        log.info({ account_id, by: by ?? 'operator' }, 'Account resumed')
+        log.info({ account_id, by: by ?? 'operator' }, 'account resumed')
         queue.wake()
       })
     })

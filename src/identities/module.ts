@@ -9,7 +9,7 @@ import { routes } from './routes.ts'
 
 export function identitiesModule(identities: Identities, aliases: Aliases, cascade: Cascade, log: Log): Module {
   const expired: Parameters<Identities['expire']>[0] = ({ id, account_id }) =>
-    log.info({ account_id, identity_id: id }, 'Identity expired')
+    log.info({ account_id, identity_id: id }, 'identity expired')
   return {
     name: 'identities',
     routes: [...routes(identities), ...aliasRoutes(aliases)],

@@ -167,7 +167,7 @@ export class Bounces implements SystemAddressHandler {
     }
     tx.afterCommit(() => {
       this.#counter.labels(outcome).inc()
-      this.#deps.log.info(line, 'Bounce or report received')
+      this.#deps.log.info(line, 'bounce or report received')
     })
   }
 }

@@ -64,7 +64,7 @@ export class LoginAttempts {
     if (entry.deliveryTarget && !isProxy) {
       this.stats.logins++
       smtpSession.deliveryTarget = entry.deliveryTarget
-      this.#log.debug({ session, ip: smtpSession.address, identity: entry.who }, 'Logged in')
+      this.#log.debug({ session, ip: smtpSession.address, identity: entry.who }, 'logged in')
       return entry.who
     }
     smtpSession.failedLogins++

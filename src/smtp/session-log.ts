@@ -57,7 +57,7 @@ export class SessionLog {
     this.#metrics = metrics
     // none of these fields can hold a secret, and redaction would cost more than the line itself
     this.#log = log.child({}, { redact: [] })
-    this.#repeated = new RepeatedRefusals((unlogged) => this.#log.info(unlogged, 'Further rejections of this kind'))
+    this.#repeated = new RepeatedRefusals((unlogged) => this.#log.info(unlogged, 'further rejections of this kind'))
   }
 
   /** Reports the refusals that were counted instead of logged. */
@@ -87,7 +87,7 @@ export class SessionLog {
       ...replyFields(reply),
       ms: Math.round(ms),
     }
-    this.#log.info(line, id === null ? 'Message refused' : 'Message taken')
+    this.#log.info(line, id === null ? 'message refused' : 'message taken')
   }
 
   /** Logs a message whose client disconnected before its end. `size` is what had been received. */
@@ -95,20 +95,20 @@ export class SessionLog {
     if (!this.#repeated.admits(envelope.remote_address, 'connection lost')) return
     const to = recipientsOf(envelope)
     const line = { ...clientFields(clientOf(envelope)), from: loggable(envelope.mail_from, maxName), to, size, result: 'lost' }
-    this.#log.info(line, 'Connection lost during DATA')
+    this.#log.info(line, 'connection lost during DATA')
   }
 
   /** Logs a refused recipient, with the address as the client sent it. */
   recipient(envelope: Envelope, address: string, reply: string): void {
     if (!this.#admits('recipient', envelope.remote_address, reply)) return
     const names = { from: loggable(envelope.mail_from, maxName), to: loggable(address, maxName) }
-    this.#log.info({ ...clientFields(clientOf(envelope)), ...names, ...replyFields(reply) }, 'Recipient refused')
+    this.#log.info({ ...clientFields(clientOf(envelope)), ...names, ...replyFields(reply) }, 'recipient refused')
   }
 
   /** Logs a refused sender, with the address as the client sent it. */
   sender(client: Client, address: string, reply: string): void {
     if (!this.#admits('sender', client.ip, reply)) return
-    this.#log.info({ ...clientFields(client), from: loggable(address, maxName), ...replyFields(reply) }, 'Sender refused')
+    this.#log.info({ ...clientFields(client), from: loggable(address, maxName), ...replyFields(reply) }, 'sender refused')
   }
 
   /** Logs any other refused command. A 421 ends the session. */
@@ -119,14 +119,14 @@ export class SessionLog {
     const names = { command: written, ...(sender === undefined ? {} : { from: sender.slice(0, maxName) }) }
     this.#log.info(
       { ...clientFields(client), ...names, ...replyFields(reply) },
-      reply.startsWith('421') ? 'Session closed' : 'Command refused',
+      reply.startsWith('421') ? 'session closed' : 'command refused',
     )
   }
 
   /** Logs a refused connection. */
   connection(ip: string, reply: string): void {
     this.count('connection', reply)
-    if (this.#admits('connection', ip, reply)) this.#log.warn({ ip, ...replyFields(reply) }, 'Connection refused')
+    if (this.#admits('connection', ip, reply)) this.#log.warn({ ip, ...replyFields(reply) }, 'connection refused')
   }
 
   /** Logs a failed TLS handshake. `why` is from the TLS library. */
@@ -138,13 +138,13 @@ export class SessionLog {
   /** Logs a failed login. `identity` is null unless the user name is known. */
   login(client: Client, { identity, why }: { identity: string | null; why: string }, reply: string): void {
     if (!this.#admits('login', client.ip, reply)) return
-    this.#log.warn({ ...clientFields(client), identity, why, ...replyFields(reply) }, 'Login failed')
+    this.#log.warn({ ...clientFields(client), identity, why, ...replyFields(reply) }, 'login failed')
   }
 
   /** Logs a login that was blocked, as too many from that network failed. */
   blocked(client: Client, reply: string): void {
     if (!this.#admits('login', client.ip, reply)) return
-    this.#log.warn({ ...clientFields(client), ...replyFields(reply) }, 'Login not tried: too many failed from this network')
+    this.#log.warn({ ...clientFields(client), ...replyFields(reply) }, 'login not tried: too many failed from this network')
   }
 
   /** Counts a refusal for the metrics. */

@@ -171,8 +171,8 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     const { status: code, error } = answerOf(answer)
     const end = { code, error: error === null ? null : loggable(error, 512), attempt, result: results[outcome] }
     const line = { queue_id, webhook_id, event_id, event, ...notes, ...end, next_attempt_at: next ?? null, ms }
-    if (outcome === 'failed') this.#log.warn(line, 'Webhook delivery failed')
-    else this.#log.info(line, 'Webhook attempt')
+    if (outcome === 'failed') this.#log.warn(line, 'webhook delivery failed')
+    else this.#log.info(line, 'webhook attempt')
   }
 
   async describe(reader: Reader, { webhook_id, event_id, event }: WebhookLoad): Promise<Record<string, string>> {

@@ -174,8 +174,8 @@ test('neither the cookie nor the password is on disk or in the log', async () =>
     expect(box.logged.filter((line) => line.includes(secret))).toEqual([])
   }
   const said = box.logged.map((line) => JSON.parse(line) as Record<string, unknown>)
-  expect(said.find(({ msg }) => msg === 'Signed in')).toMatchObject({ part: 'account', address: '127.0.0.1' })
-  expect(said.find(({ msg }) => msg === 'Sign-in refused')).toMatchObject({ why: 'invalid_credentials' })
+  expect(said.find(({ msg }) => msg === 'signed in')).toMatchObject({ part: 'account', address: '127.0.0.1' })
+  expect(said.find(({ msg }) => msg === 'sign-in refused')).toMatchObject({ why: 'invalid_credentials' })
 })
 
 /** The cookie of who signs in at a box of this origin, and is known by it there. */

@@ -72,7 +72,7 @@ test('the keys of a stopped account may do nothing but ask what they are; people
     { event: 'account.resumed', data: { by, stopped_at: null } },
     { event: 'account.stopped', data: { by, stopped_at: stopped.body['stopped_at'] } },
   ])
-  expect(box.logged.filter((line) => /Account (stopped|resumed)/.test(line))).toHaveLength(2)
+  expect(box.logged.filter((line) => /account (stopped|resumed)/.test(line))).toHaveLength(2)
 })
 
 test('who may stop an account, and who may resume it', async () => {

@@ -10,9 +10,9 @@ const line = (second: number, msg: string, fields: object): string =>
   JSON.stringify({ level: 'info', time: at(second), part: 'smtp', ...fields, msg })
 
 const box = [
-  line(1, 'Recipient refused', { session: 'a.1', ip: '192.0.2.1', from: 'eve@far.test', to: 'nobody@box.test', code: 550 }),
-  line(2, 'Recipient refused', { session: 'b.1', ip: '192.0.2.2', from: 'sam@far.test', to: 'nobody@box.test', code: 550 }),
-  line(3, 'Message taken', {
+  line(1, 'recipient refused', { session: 'a.1', ip: '192.0.2.1', from: 'eve@far.test', to: 'nobody@box.test', code: 550 }),
+  line(2, 'recipient refused', { session: 'b.1', ip: '192.0.2.2', from: 'sam@far.test', to: 'nobody@box.test', code: 550 }),
+  line(3, 'message taken', {
     session: 'a.1',
     queue_id: 'a.1',
     ip: '192.0.2.1',
@@ -21,7 +21,7 @@ const box = [
     message_id: '<1@far.test>',
   }),
   line(4, 'request', { part: 'http', route: '/v1/emails' }),
-  line(5, 'Webhook attempt', { part: 'webhooks', queue_id: 'dlv_1', event: 'email.received', message_id: '<1@far.test>' }),
+  line(5, 'webhook attempt', { part: 'webhooks', queue_id: 'dlv_1', event: 'email.received', message_id: '<1@far.test>' }),
 ]
 
 async function log(input: string, ...words: string[]): Promise<Said> {
@@ -67,12 +67,12 @@ test.each([
 
 test('of a connection with several messages, only the lines of the connection and those of the message are shown', async () => {
   const connection = [
-    line(1, 'Command refused', { session: 'a', ip: '192.0.2.1', code: 500 }),
-    line(2, 'Message taken', { session: 'a.1', queue_id: 'a.1', to: ['ada@box.test'], message_id: '<1@far.test>' }),
-    line(3, 'Message taken', { session: 'a.2', queue_id: 'a.2', to: ['bob@box.test'], message_id: '<2@far.test>' }),
-    line(4, 'Webhook attempt', { part: 'webhooks', queue_id: 'dlv_2', message_id: '<2@far.test>' }),
-    line(5, 'Webhook attempt', { part: 'webhooks', queue_id: 'dlv_1', message_id: '<1@far.test>' }),
-    line(6, 'Session closed', { session: 'a', ip: '192.0.2.1', code: 421 }),
+    line(1, 'command refused', { session: 'a', ip: '192.0.2.1', code: 500 }),
+    line(2, 'message taken', { session: 'a.1', queue_id: 'a.1', to: ['ada@box.test'], message_id: '<1@far.test>' }),
+    line(3, 'message taken', { session: 'a.2', queue_id: 'a.2', to: ['bob@box.test'], message_id: '<2@far.test>' }),
+    line(4, 'webhook attempt', { part: 'webhooks', queue_id: 'dlv_2', message_id: '<2@far.test>' }),
+    line(5, 'webhook attempt', { part: 'webhooks', queue_id: 'dlv_1', message_id: '<1@far.test>' }),
+    line(6, 'session closed', { session: 'a', ip: '192.0.2.1', code: 421 }),
   ].join('\n')
   expect(seconds(await log(connection, '--json', '--to', 'ada@box.test'))).toEqual([1, 2, 5, 6])
   expect(seconds(await log(connection, '--json', '--message-id', '2@far.test'))).toEqual([1, 3, 4, 6])
@@ -80,7 +80,7 @@ test('of a connection with several messages, only the lines of the connection an
 })
 
 test('characters that are not seen are written out, also those that an older version put into the log', async () => {
-  const old = line(1, 'Webhook attempt', { part: 'webhooks', to: 'ada@box.test', message_id: '<1\u202e\u009b\u200b@far.test>' })
+  const old = line(1, 'webhook attempt', { part: 'webhooks', to: 'ada@box.test', message_id: '<1\u202e\u009b\u200b@far.test>' })
   const shown = String.raw`<1\u{202e}\u{9b}\u{200b}@far.test>`
   const json = await log(old, '--json', '--to', 'ada@box.test')
   expect(JSON.parse(json.output)).toMatchObject({ message_id: shown })
@@ -106,7 +106,7 @@ test('a log that others kept is read as well: with priorities, with what they wr
     `<6>${first}`,
     `Nov 22 10:00:03 vm pillarbox[12]: ${taken}`,
     `pillarbox-1  | ${box[4]}`,
-    JSON.stringify({ PRIORITY: '6', MESSAGE: line(6, 'Webhook attempt', { message_id: '<1@far.test>' }) }),
+    JSON.stringify({ PRIORITY: '6', MESSAGE: line(6, 'webhook attempt', { message_id: '<1@far.test>' }) }),
     JSON.stringify({ PRIORITY: '6', MESSAGE: [1, 2] }),
     'Pillarbox is running.',
     '{"half":',
@@ -124,7 +124,7 @@ test('what a stranger wrote into the log does nothing to the terminal', async ()
     reply: '\u001b]0;owned\u0007\u009b31m\r\nforged line',
     helo: '\u202egnp.exe',
   }
-  const { output } = await log(`${line(1, 'Message taken', { ...hostile, ip: '192.0.2.1' })}\n`, '--from', 'eve@far.test')
+  const { output } = await log(`${line(1, 'message taken', { ...hostile, ip: '192.0.2.1' })}\n`, '--from', 'eve@far.test')
   // eslint-disable-next-line no-control-regex -- the signs that terminals obey
   expect(output.trimEnd()).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)
   expect(output).toContain(String.raw`\u{1b}]0;owned`)

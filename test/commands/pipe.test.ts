@@ -33,7 +33,7 @@ test('a log of which only the beginning is read ends without a word', async () =
     part: 'smtp',
     ip: '192.0.2.1',
     reply: 'x'.repeat(200),
-    msg: 'Connection refused',
+    msg: 'connection refused',
   }
   writeFileSync(join(directory, 'box.log'), `${JSON.stringify(line)}\n`.repeat(5000))
   expect(await unread(directory, 'log', '--file', 'box.log', '--ip', '192.0.2.1')).toEqual({ status: 1, errors: '' })

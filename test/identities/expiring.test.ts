@@ -161,7 +161,7 @@ test('it is deleted as by DELETE: with its event, and its address is never reuse
   await box.settled()
   const { body: events } = await box.call('GET', '/v1/events?types=identity.deleted')
   expect(events.data).toMatchObject([{ event: 'identity.deleted', identity_id: ada.id, data: { id: ada.id, name: 'Ada' } }])
-  expect(box.logged.filter((line) => line.includes('Identity expired'))).toHaveLength(1)
+  expect(box.logged.filter((line) => line.includes('identity expired'))).toHaveLength(1)
   clock.advance(hour)
   await box.settled()
   expect((await box.call('GET', `/v1/identities/${kept['id']}/emails`)).body.data).toEqual([])

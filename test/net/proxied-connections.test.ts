@@ -45,7 +45,7 @@ describe('mail', () => {
     expect(await client.say('RCPT TO:<nobody@box.test>')).toMatch(/^503 /)
     await client.say('MAIL FROM:<a@client.test>')
     expect(await client.say('RCPT TO:<nobody@box.test>')).toMatch(/^550 /)
-    expect(JSON.parse(logged.at(-1)!)).toMatchObject({ msg: 'Recipient refused', ip: address })
+    expect(JSON.parse(logged.at(-1)!)).toMatchObject({ msg: 'recipient refused', ip: address })
   })
 
   test('is taken when each byte of the header comes alone, and STARTTLS is offered as to others', async () => {

@@ -27,7 +27,7 @@ function lines(box: Appliance, part = 'outbound'): Line[] {
 function attempts(box: Appliance, count: number): Promise<Line[]> {
   return vi.waitFor(
     () => {
-      const found = lines(box).filter(({ msg }) => msg === 'Delivery attempt' || msg === 'Delivery failed')
+      const found = lines(box).filter(({ msg }) => msg === 'delivery attempt' || msg === 'delivery failed')
       expect(found).toHaveLength(count)
       return found
     },
@@ -48,7 +48,7 @@ test('each attempt to deliver is one line: message, delivery, server, TLS, codes
   const [entry] = (await box.call('GET', '/v1/queue')).body.data
   expect(first).toMatchObject({
     level: 'info',
-    msg: 'Delivery attempt',
+    msg: 'delivery attempt',
     message_id,
     email_id: id,
     queue_id: entry.id,
@@ -97,7 +97,7 @@ test('what bounces, and what reaches no server, is a line as well; hostile repli
   const [bounced] = await attempts(box, 1)
   expect(bounced).toMatchObject({
     level: 'warn',
-    msg: 'Delivery failed',
+    msg: 'delivery failed',
     mx: 'mx.far.test',
     ip: '127.0.0.1',
     tls: null,

@@ -97,7 +97,7 @@ describe('a login', () => {
     answers.push(['on behalf of another', await answerTo(plain(ada, good, 'bob@pillarbox.test')), wrong])
     expect(answers).toEqual(answers.map(([what]) => [what, wrong, wrong]))
     const failures = box.logged
-      .filter((line) => line.includes('"Login failed"'))
+      .filter((line) => line.includes('"login failed"'))
       .map((line) => JSON.parse(line) as { ip: string; reply: string })
     // of those that are alike thirty in a minute are lines
     expect(failures.length).toBeGreaterThanOrEqual(30)

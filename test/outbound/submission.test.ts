@@ -172,7 +172,7 @@ describe('a message', () => {
     const lines = here.box.logged.map((line) => JSON.parse(line) as Record<string, unknown>)
     expect(lines.filter(({ queue_id }) => queue_id === id)).toEqual([
       expect.objectContaining({
-        msg: 'Message taken',
+        msg: 'message taken',
         part: 'submission',
         ip: '127.0.0.1',
         from: 'ada@pillarbox.test',
@@ -184,7 +184,7 @@ describe('a message', () => {
       }),
     ])
     expect(lines.findLast(({ level }) => level === 'info')).toMatchObject({
-      msg: 'Recipient refused',
+      msg: 'recipient refused',
       part: 'submission',
       to: 'bob@[192.0.2.1]',
     })

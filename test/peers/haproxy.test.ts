@@ -100,7 +100,7 @@ describe.runIf(inside !== undefined)('two boxes behind HAProxy', () => {
     const mail = ['--from', 'sam@sender.test', '--to', ada.email, '--port', '25', '--body', 'hello', '--tls']
     for (const from of ['10.0.0.2', '10.0.0.3', '10.0.0.2', '10.0.0.3'])
       expect(await swaks(from, ...mail, '--header', `Subject: from ${from}`)).toMatch(/<~ +250 .*queued/)
-    const taken = (): string[][] => both.logged('Message taken').map((some) => some.map(({ ip, spf }) => `${ip} ${spf}`))
+    const taken = (): string[][] => both.logged('message taken').map((some) => some.map(({ ip, spf }) => `${ip} ${spf}`))
     await expect.poll(() => taken().map(({ length }) => length)).toEqual([2, 2])
     const verdicts = ['10.0.0.2 pass', '10.0.0.2 pass', '10.0.0.3 fail', '10.0.0.3 fail']
     expect(taken().flat().toSorted()).toEqual(verdicts)
@@ -124,7 +124,7 @@ describe.runIf(inside !== undefined)('two boxes behind HAProxy', () => {
     expect(await swaks('10.0.0.3', '--port', '587', '--tls', ...submit)).toMatch(/<~ +250 .*queued/)
     expect(await swaks('10.0.0.3', '--port', '465', '--tlsc', ...submit)).toMatch(/<~ +250 .*queued/)
     await expect.poll(() => sink.messages.length).toBe(3)
-    const submitted = (): unknown[] => both.logged('Message taken', ({ part }) => part === 'submission').flat()
+    const submitted = (): unknown[] => both.logged('message taken', ({ part }) => part === 'submission').flat()
     await expect.poll(submitted).toMatchObject([{ ip: '10.0.0.3' }, { ip: '10.0.0.3' }])
 
     // text messages and one-time passwords are read at either

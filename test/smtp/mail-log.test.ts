@@ -18,7 +18,7 @@ test('a message taken is one line: who, whom, how much, what the checks said, wh
   const to = await ada(box)
   const raw = message({ Subject: 'Between us' }, 'Your code is 482913, the password is tulip\n')
   const reply = await deliver(box.smtp, { to: [to, 'postmaster'], raw })
-  const [line, ...others] = lines(box.logged, 'Message taken')
+  const [line, ...others] = lines(box.logged, 'message taken')
   expect(others).toEqual([])
   expect(line).toMatchObject({
     queue_id: /queued as (.*)$/.exec(reply)?.[1],
@@ -53,7 +53,7 @@ test('a message refused says what the checks found, and the reply', async () => 
     raw: message({ From: 'x@bank.test', Subject: 'Pay', 'Message-ID': '<pay.1@bank.test>' }, 'now\n'),
   })
   expect(reply).toMatch(/^550 5\.7\.26 /)
-  expect(lines(box.logged, 'Message refused')).toMatchObject([
+  expect(lines(box.logged, 'message refused')).toMatchObject([
     {
       queue_id: null,
       message_id: '<pay.1@bank.test>',
@@ -76,7 +76,7 @@ test('a refused recipient is one line, whatever the address holds', async () => 
   const addresses = ['nobody@pillarbox.test', '"}\\ñ{"@pillarbox.test', '$(id)@elsewhere.test']
   for (const address of addresses) replies.push(await client.say(`RCPT TO:<${address}>`))
   client.destroy()
-  const logged = lines(box.logged, 'Recipient refused')
+  const logged = lines(box.logged, 'recipient refused')
   expect(logged).toMatchObject(
     addresses.map((to, index) => ({
       ip: '127.0.0.1',
@@ -101,7 +101,7 @@ test('a message is logged as well when it is broken, too large, or our own troub
   endless.send('Message-ID: <endless@far.test>\r\n\r\n')
   endless.send('y'.repeat(100_000))
   await endless.end()
-  const logged = lines(box.logged, 'Message refused')
+  const logged = lines(box.logged, 'message refused')
   said.push(endless.transcript.trimEnd().split('\r\n').at(-1)!)
   expect(logged.map(({ reply }) => String(reply).slice(0, 9))).toEqual(said.map((reply) => reply.slice(0, 9)))
   expect(logged.map(({ size }) => size)).toEqual([11_000 + head.length, 17, 5, expect.any(Number)])

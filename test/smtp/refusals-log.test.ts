@@ -34,11 +34,11 @@ test('a MAIL that is too large, a bad sender, an unknown recipient and a relay a
   expect(replies.map((reply) => reply.slice(0, 9))).toEqual(['552 5.3.4', '501 5.1.7', '555 5.5.4', '550 5.1.1', '550 5.7.1'])
   const logged = lines(box)
   expect(logged).toMatchObject([
-    { msg: 'Command refused', command: 'MAIL FROM:<big@far.test> SIZE=999999', from: 'big@far.test', code: 552 },
-    { msg: 'Command refused', command: 'MAIL FROM:<no address>', code: 501 },
-    { msg: 'Sender refused', from: 'ada@far.test', code: 555, enhanced_code: '5.5.4' },
-    { msg: 'Recipient refused', from: 'ada@far.test', to: 'nobody@box.test', code: 550, enhanced_code: '5.1.1' },
-    { msg: 'Recipient refused', from: 'ada@far.test', to: 'bob@elsewhere.test', code: 550, enhanced_code: '5.7.1' },
+    { msg: 'command refused', command: 'MAIL FROM:<big@far.test> SIZE=999999', from: 'big@far.test', code: 552 },
+    { msg: 'command refused', command: 'MAIL FROM:<no address>', code: 501 },
+    { msg: 'sender refused', from: 'ada@far.test', code: 555, enhanced_code: '5.5.4' },
+    { msg: 'recipient refused', from: 'ada@far.test', to: 'nobody@box.test', code: 550, enhanced_code: '5.1.1' },
+    { msg: 'recipient refused', from: 'ada@far.test', to: 'bob@elsewhere.test', code: 550, enhanced_code: '5.7.1' },
   ])
   expect(logged.map(({ reply }) => reply)).toEqual(replies)
   for (const line of logged) expect(line).toMatchObject({ level: 'info', ip: '127.0.0.1', helo: 'client.test' })
@@ -65,11 +65,11 @@ test('connections beyond the limit, early talkers, too many errors and silence a
   const logged = lines(box)
   expect(heard.map((reply) => reply.slice(0, 3))).toEqual(['421', '421', '421', '421'])
   expect(logged).toMatchObject([
-    { msg: 'Connection refused', level: 'warn', code: 421, enhanced_code: '4.7.0' },
-    { msg: 'Command refused', code: 500, enhanced_code: '5.5.2' },
-    { msg: 'Session closed', code: 421, enhanced_code: '4.7.0' },
-    { msg: 'Session closed', code: 421, enhanced_code: '4.4.2' },
-    { msg: 'Session closed', code: 421 },
+    { msg: 'connection refused', level: 'warn', code: 421, enhanced_code: '4.7.0' },
+    { msg: 'command refused', code: 500, enhanced_code: '5.5.2' },
+    { msg: 'session closed', code: 421, enhanced_code: '4.7.0' },
+    { msg: 'session closed', code: 421, enhanced_code: '4.4.2' },
+    { msg: 'session closed', code: 421 },
   ])
   expect(logged.filter(({ code }) => code === 421).map(({ reply }) => reply)).toEqual(heard)
   expect(logged.map(({ ip }) => ip)).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1', '127.0.0.2', '127.0.0.3'])
@@ -90,8 +90,8 @@ test('a client that goes away in the middle of a message is a line, and one that
     await client.end()
   }
   expect(lines(box)).toMatchObject([
-    { msg: 'Connection lost during DATA', ip: '127.0.0.1', from: 'eve@far.test', to: ['user@box.test'], result: 'lost' },
-    { msg: 'Session closed', ip: '127.0.0.1', code: 421 },
+    { msg: 'connection lost during DATA', ip: '127.0.0.1', from: 'eve@far.test', to: ['user@box.test'], result: 'lost' },
+    { msg: 'session closed', ip: '127.0.0.1', code: 421 },
   ])
 })
 
@@ -116,8 +116,8 @@ test('a stranger cannot fill the log: what is alike is counted, and lines are bo
   client.destroy()
   await box.receiver.stop()
   const logged = lines(box)
-  const [more] = logged.filter(({ msg }) => msg === 'Further rejections of this kind')
-  const refused = logged.filter(({ msg }) => msg === 'Recipient refused')
+  const [more] = logged.filter(({ msg }) => msg === 'further rejections of this kind')
+  const refused = logged.filter(({ msg }) => msg === 'recipient refused')
   expect(refused).toHaveLength(30)
   expect(more).toMatchObject({ ip: '127.0.0.1', more: 70 })
   for (const line of box.logged) expect(line.length).toBeLessThan(4096)

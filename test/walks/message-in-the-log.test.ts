@@ -44,13 +44,13 @@ test('one message is followed from RCPT to the webhooks that told of it', async 
   expect(await deliver(smtp, { to: ['nobody@pillarbox.test'], raw: message(mail, 'Now\n') })).toMatch(/^550/)
   expect(await deliver(smtp, { from: 'eve@far.test', to: desk.ada.email, raw: message(mail, 'Now\n') })).toMatch(/^250/)
   await sink.until(4)
-  await desk.box.said('Webhook attempt', 4)
+  await desk.box.said('webhook attempt', 4)
   const { lines, json: all } = await logOf(desk, '--message-id', 'lunch.1@far.test')
   // the one that is down may have been tried once more meanwhile
   const json = all.filter(({ attempt = 1 }) => attempt === 1)
-  expect(json.map(({ msg }) => msg)).toEqual(['Message taken', 'Webhook attempt', 'Webhook attempt'])
+  expect(json.map(({ msg }) => msg)).toEqual(['message taken', 'webhook attempt', 'webhook attempt'])
   expect(json[0]).toMatchObject({
-    msg: 'Message taken',
+    msg: 'message taken',
     message_id: '<lunch.1@far.test>',
     from: 'eve@far.test',
     from_domain: 'far.test',
@@ -67,16 +67,16 @@ test('one message is followed from RCPT to the webhooks that told of it', async 
     { code: 503, result: 'deferred', next_attempt_at: expect.stringMatching(/^2/) },
   ])
   expect(lines[0]).toMatch(
-    /^2\S+ \S+ smtp +Message taken: from eve@far\.test, to ada@\S+, client 127\.0\.0\.1 \(client\.test\), SPF none, .*“250 2\.0\.0 Ok: queued as/,
+    /^2\S+ \S+ smtp +message taken: from eve@far\.test, to ada@\S+, client 127\.0\.0\.1 \(client\.test\), SPF none, .*“250 2\.0\.0 Ok: queued as/,
   )
   expect(lines.join('\n')).toMatch(
-    /webhooks +Webhook attempt: email\.received to 127\.0\.0\.1:\d+, attempt 1, deferred, “status 503”, next 2/,
+    /webhooks +webhook attempt: email\.received to 127\.0\.0\.1:\d+, attempt 1, deferred, “status 503”, next 2/,
   )
   expect(lines.join('\n')).not.toMatch(/other\.1|Secret lunch/)
 
   // the recipient that was refused has no Message-ID, but an address
   const refused = await logOf(desk, '--to', 'NOBODY@pillarbox.test')
-  expect(refused.json).toMatchObject([{ msg: 'Recipient refused', to: 'nobody@pillarbox.test', code: 550 }])
+  expect(refused.json).toMatchObject([{ msg: 'recipient refused', to: 'nobody@pillarbox.test', code: 550 }])
   expect(await desk.box.end('SIGTERM')).toBe(0)
 })
 
@@ -86,7 +86,7 @@ test('one message is followed from the call that sent it to the bounce that came
   await desk.post('/v1/webhooks', { url: hook.url, events: ['email.bounced'] })
   const [id] = await desk.send({}, ['bob1@far1.test'])
   await desk.send({}, ['bob2@far2.test'])
-  await desk.box.said('Delivery attempt', 2)
+  await desk.box.said('delivery attempt', 2)
   const landed = desk.sink.messages.find(({ to }) => to.includes('bob1@far1.test'))!
   const { message_id } = await desk.email(id!)
   // the far server took it, and finds out later that nobody has the address
@@ -94,17 +94,17 @@ test('one message is followed from the call that sent it to the bounce that came
   const raw = `Message-ID: <report.1@mx.far.test>\r\n${report}`
   expect(await deliver(await smtpOf(desk), { from: '', to: landed.from, raw })).toMatch(/^250/)
   await hook.until(1)
-  await desk.box.said('Webhook attempt')
+  await desk.box.said('webhook attempt')
 
   const { lines, json } = await logOf(desk, '--message-id', message_id!)
   expect(json).toHaveLength(5)
-  expect(json[0]!.msg).toBe('Message queued')
+  expect(json[0]!.msg).toBe('message queued')
   const [queued, attempt, back, taken, told] = [
-    'Message queued',
-    'Delivery attempt',
-    'Bounce or report received',
-    'Message taken',
-    'Webhook attempt',
+    'message queued',
+    'delivery attempt',
+    'bounce or report received',
+    'message taken',
+    'webhook attempt',
   ].map((msg) => json.find((line) => line.msg === msg))
   expect(queued).toMatchObject({ part: 'outbound', email_id: id, message_id, from: desk.ada.email, to: ['bob1@far1.test'] })
   expect(attempt).toMatchObject({
@@ -128,11 +128,11 @@ test('one message is followed from the call that sent it to the bounce that came
   expect(taken).toMatchObject({ message_id: '<report.1@mx.far.test>', from: '', to: [landed.from], session: back!['session'] })
   expect(told).toMatchObject({ event: 'email.bounced', email_id: id, message_id, result: 'delivered' })
   expect(lines[1]).toMatch(
-    /Delivery attempt: from ada@\S+, to bob1@far1\.test, at mx\.far\.test \[127\.0\.0\.1\], attempt 1, delivered, “250 2\.0\.0 Ok: queued”/,
+    /delivery attempt: from ada@\S+, to bob1@far1\.test, at mx\.far\.test \[127\.0\.0\.1\], attempt 1, delivered, “250 2\.0\.0 Ok: queued”/,
   )
   // by whom it went to, and by the address of the server, it is found as well
   expect((await logOf(desk, '--to', '@far1.test')).json).toEqual(json)
   const all = (await logOf(desk, '--from', desk.ada.email, '--ip', '127.0.0.1')).json
-  expect(all.filter(({ msg }) => msg === 'Delivery attempt')).toHaveLength(2)
+  expect(all.filter(({ msg }) => msg === 'delivery attempt')).toHaveLength(2)
   expect(await desk.box.end('SIGTERM')).toBe(0)
 })

@@ -48,7 +48,7 @@ export class LoginChanges {
         : await logins.insert(tx, { account_id: id, role: 'owner', email, password, at })
       await sessions.endAll(tx, login, caller.session_id)
     })
-    log.info({ ...line(caller), email_changed: email !== before?.email }, 'Password changed')
+    log.info({ ...line(caller), email_changed: email !== before?.email }, 'password changed')
     return accounts.get(caller)
   }
 
@@ -93,7 +93,7 @@ export class LoginChanges {
         await sessions.endAll(tx, login, caller.session_id)
       }),
     )
-    log.info(line(caller), 'Second factor added')
+    log.info(line(caller), 'second factor added')
     return accounts.get(caller)
   }
 
@@ -118,7 +118,7 @@ export class LoginChanges {
       await factor.clear(tx, login.id)
       await sessions.endAll(tx, login, caller.session_id)
     })
-    log.info(line(caller), 'Second factor removed')
+    log.info(line(caller), 'second factor removed')
     return { id: login.account_id, deleted: true }
   }
 
@@ -186,7 +186,7 @@ export class LoginChanges {
       await second?.right()
     } catch (error) {
       const wrong = error instanceof Fault && error.type === 'forbidden'
-      if (wrong) this.#deps.log.warn({ ...line(caller), why: error.code }, 'Password or code rejected')
+      if (wrong) this.#deps.log.warn({ ...line(caller), why: error.code }, 'password or code rejected')
       else for (const one of [guess, second]) await one?.undone()
       throw error
     }

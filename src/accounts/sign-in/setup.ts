@@ -59,7 +59,7 @@ export class AccountSetup {
       await audit.append(tx, { ...who, action: 'password.set', target: account_id, identity_id: null, detail: {} })
       return account_id
     })
-    log.info({ account_id: accountId, address: from.ip }, 'First password set by link')
+    log.info({ account_id: accountId, address: from.ip }, 'first password set by link')
     return accounts.of(accountId)
   }
 

@@ -63,13 +63,13 @@ export class SignIn {
     try {
       const session = await this.#enter(visitor, input, login, target)
       await guess.right()
-      log.info({ account_id: session.account_id, session_id: session.id, address: visitor.ip }, 'Signed in')
+      log.info({ account_id: session.account_id, session_id: session.id, address: visitor.ip }, 'signed in')
       return session
     } catch (error) {
       if (!isWrong(error)) await guess.undone()
       // the address field may contain a password by mistake
       if (error instanceof Fault) {
-        log.warn({ address: visitor.ip, why: error.code }, 'Sign-in refused')
+        log.warn({ address: visitor.ip, why: error.code }, 'sign-in refused')
         this.#recordFailure(visitor, login, error)
       }
       throw error

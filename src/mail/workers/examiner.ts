@@ -148,7 +148,7 @@ export class Examiner {
     clearInterval(this.#watch)
     const inSlots = [...this.#slots, ...this.#quarantine].flatMap(({ jobs }) => jobs)
     const left = [...this.#queue.clear(), ...this.#suspects.clear(), ...inSlots]
-    if (left.length > 0) this.#log?.warn({ messages: left.length }, 'The workers stopped before all messages were examined')
+    if (left.length > 0) this.#log?.warn({ messages: left.length }, 'the workers stopped before all messages were examined')
     for (const job of left) job.abandoned()
     await Promise.all([...this.#slots, ...this.#quarantine].map((slot) => slot.dismiss()))
   }

@@ -246,7 +246,7 @@ export class Outbox {
   /** Writes the log line of an accepted message. */
   #log({ id, message_id, from, size, send_at }: Email, addresses: string[]): void {
     const to = addresses.map((address) => loggable(address, 320))
-    this.#deps.log.info({ email_id: id, message_id, from, to, size, send_at }, 'Message queued')
+    this.#deps.log.info({ email_id: id, message_id, from, to, size, send_at }, 'message queued')
   }
 
   async #enqueue(

@@ -107,8 +107,8 @@ export function writeAttempt(
     next_attempt_at: next ?? null,
     ms,
   }
-  if (result === 'bounced' || result === 'failed') log.warn(line, 'Delivery failed')
-  else log.info(line, 'Delivery attempt')
+  if (result === 'bounced' || result === 'failed') log.warn(line, 'delivery failed')
+  else log.info(line, 'delivery attempt')
 }
 
 /** Adds the TLS fields to the notes. */
