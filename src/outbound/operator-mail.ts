@@ -1,7 +1,7 @@
 import type { Basis } from '../basis.ts'
 import { day, hour, minute } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
-import { type Courier, Deferred, Refused } from '../queue/courier.ts'
+import { type Courier, TemporaryFailure, PermanentFailure } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
 import type { EventHeader } from '../events/model.ts'
 import type { Identities, IdentityRow } from '../identities/identities.ts'
@@ -94,8 +94,8 @@ export class OperatorMail implements Courier<Load> {
     } catch (error) {
       if (!(error instanceof Fault) || error.type === 'internal_error') throw error
       this.#deps.log.warn({ email: email_id, why: error.message }, 'mail for the operator could not be forwarded')
-      if (error.type === 'invalid_request') throw new Refused(error.message)
-      throw new Deferred(error.message, error.retryAfter === undefined ? undefined : error.retryAfter * 1000)
+      if (error.type === 'invalid_request') throw new PermanentFailure(error.message)
+      throw new TemporaryFailure(error.message, error.retryAfter === undefined ? undefined : error.retryAfter * 1000)
     }
   }
 

@@ -2,7 +2,7 @@ import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
 import { Fault } from '../core/fault.ts'
 import { type RetryHint, retryDelay } from './backoff.ts'
-import { type AttemptNotes, type AttemptReport, type Courier, Deferred, Refused } from './courier.ts'
+import { type AttemptNotes, type AttemptReport, type Courier, TemporaryFailure, PermanentFailure } from './courier.ts'
 import type { ClaimedDelivery } from './in-flight.ts'
 import type { Result } from './queue-store.ts'
 
@@ -49,10 +49,10 @@ async function deliver(
     return { outcome: 'done', answer, slow: slow() }
   } catch (error) {
     if (signal.aborted) return interrupted()
-    const failure = error instanceof Refused || error instanceof Deferred ? error.answer : undefined
+    const failure = error instanceof PermanentFailure || error instanceof TemporaryFailure ? error.answer : undefined
     const answer = failure ?? (error instanceof Error ? error.message : String(error))
-    if (error instanceof Refused) return { outcome: 'failed', answer }
-    if (!(error instanceof Deferred)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'courier failed')
+    if (error instanceof PermanentFailure) return { outcome: 'failed', answer }
+    if (!(error instanceof TemporaryFailure)) log.error({ err: error, kind: claim.kind, lane: claim.lane }, 'courier failed')
     const hint = retryHintOf(error, claim.attempt)
     const wait = courier && retryDelay(claim.tries, courier, random(), hint)
     if (wait === undefined) return { outcome: 'failed', answer }
@@ -61,7 +61,7 @@ async function deliver(
 }
 
 function retryHintOf(error: unknown, attempt: number): RetryHint {
-  if (error instanceof Deferred) return { minDelay: error.retryAfter, maxDelay: error.maxDelay }
+  if (error instanceof TemporaryFailure) return { minDelay: error.retryAfter, maxDelay: error.maxDelay }
   // the destination was not asked
   const isOurs = error instanceof Fault && error.code?.startsWith('storage_') === true && attempt <= attemptsOfStore
   return isOurs ? { maxDelay: (error.retryAfter ?? 5) * 1000 } : {}

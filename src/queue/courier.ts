@@ -53,12 +53,12 @@ export interface Courier<Load = unknown, Answer = unknown> {
   /** Called in the transaction that records the start of an attempt. */
   begin?(tx: Transaction, load: Load, attempt: number): Promise<void>
   /**
-   * Makes an attempt and returns the answer of the destination. Throws Refused for a permanent failure; after any other error the delivery is
+   * Makes an attempt and returns the answer of the destination. Throws PermanentFailure for a permanent failure; after any other error the delivery is
    * retried. Attempts are numbered from 1. When the signal aborts, nothing more may be sent to the destination.
    */
   deliver(load: Load, attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<Answer>
   /**
-   * Called in the transaction that records the result. `answer` is that of `deliver`, of Refused or Deferred, or a message of the queue itself.
+   * Called in the transaction that records the result. `answer` is that of `deliver`, of PermanentFailure or TemporaryFailure, or a message of the queue itself.
    * `next` is when the next attempt is due, undefined when there is none.
    */
   settle?(tx: Transaction, load: Load, outcome: Outcome, answer: Answer | string, next?: string): Promise<void>
@@ -88,12 +88,12 @@ export function answerText(answer: unknown): string {
 }
 
 /** A permanent failure: no further attempt is made. */
-export class Refused extends Error {
+export class PermanentFailure extends Error {
   readonly answer: unknown
 
   constructor(answer: unknown) {
     super(answerText(answer))
-    this.name = 'Refused'
+    this.name = 'PermanentFailure'
     this.answer = answer
   }
 }
@@ -102,14 +102,14 @@ export class Refused extends Error {
  * A temporary failure. `retryAfter` is the shortest wait in milliseconds, `maxDelay` the longest: when the
  * planned wait is longer, the attempt takes no place in the schedule, so the courier must limit how often it sets `maxDelay`.
  */
-export class Deferred extends Error {
+export class TemporaryFailure extends Error {
   readonly answer: unknown
   readonly retryAfter: number | undefined
   readonly maxDelay: number | undefined
 
   constructor(answer: unknown, retryAfter?: number, maxDelay?: number) {
     super(answerText(answer))
-    this.name = 'Deferred'
+    this.name = 'TemporaryFailure'
     this.answer = answer
     this.retryAfter = retryAfter
     this.maxDelay = maxDelay

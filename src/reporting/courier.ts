@@ -1,7 +1,7 @@
 import type { Basis } from '../basis.ts'
 import { day, iso, minute } from '../core/clock.ts'
 import type { Counter } from '../core/metrics.ts'
-import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
+import { type Courier, TemporaryFailure, type Outcome, PermanentFailure } from '../queue/courier.ts'
 import type { Outside } from '../net/outside.ts'
 import type { SystemMailResult, SystemMail } from '../outbound/transport/outbound-transport.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
@@ -50,7 +50,7 @@ export class ReportCourier implements Courier<ReportLoad> {
     const row = await database.get<{ content: Uint8Array }>(
       sql`SELECT content FROM outbound_report_messages WHERE id = ${load.id}`,
     )
-    if (!row) throw new Refused('the report no longer exists')
+    if (!row) throw new PermanentFailure('the report no longer exists')
     const octets = Buffer.from(row.content)
     const answer = load.to.startsWith('https://')
       ? await this.#post(load, octets, signal)
@@ -88,17 +88,19 @@ export class ReportCourier implements Courier<ReportLoad> {
     const { outcome, response, mx } = await this.#deps.transmit({ from, to, raw: octets, despite_tls: kind === 'tls' }, signal)
     const answer = mx === null ? response : `${mx}: ${response}`
     if (outcome === 'delivered') return answer
-    throw outcome === 'refused' ? new Refused(answer) : new Deferred(answer)
+    throw outcome === 'refused' ? new PermanentFailure(answer) : new TemporaryFailure(answer)
   }
 
   async #post({ to }: ReportLoad, body: Buffer, signal: AbortSignal): Promise<string> {
     const headers = { 'content-type': 'application/tlsrpt+gzip' }
     const { status } = await this.#deps.outside.post(to, { headers, body, deadline: posting, signal }).catch((error: unknown) => {
       if (signal.aborted) throw error
-      throw new Deferred(error instanceof Error ? error.message : 'it could not be reached')
+      throw new TemporaryFailure(error instanceof Error ? error.message : 'it could not be reached')
     })
     const answer = `it answered ${status}`
     if (status >= 200 && status < 300) return answer
-    throw status >= 400 && status < 500 && status !== 408 && status !== 429 ? new Refused(answer) : new Deferred(answer)
+    throw status >= 400 && status < 500 && status !== 408 && status !== 429
+      ? new PermanentFailure(answer)
+      : new TemporaryFailure(answer)
   }
 }

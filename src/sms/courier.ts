@@ -2,11 +2,18 @@ import type { Basis } from '../basis.ts'
 import { hour, iso, minute } from '../core/clock.ts'
 import { type IdentityRow, present } from '../identities/row.ts'
 import { loggable } from '../core/log.ts'
-import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
+import {
+  type Courier,
+  type AttemptResult,
+  TemporaryFailure,
+  type AttemptNotes,
+  type Outcome,
+  PermanentFailure,
+} from '../queue/courier.ts'
 import { type Reader, sql, type Transaction } from '../store/database.ts'
 import { smsDelivered, type SmsError, smsFailed, smsSent } from './model.ts'
 import { hasOptedOut, noteInput } from './opt-outs.ts'
-import { Busy, Lost, Rejected, type SmsProvider, type Taken, toDeferred } from './provider.ts'
+import { Busy, Lost, Rejected, type SmsProvider, type Taken, toTemporaryFailure } from './provider.ts'
 import { type SmsRow, emitSms } from './rows.ts'
 
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
@@ -43,7 +50,7 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
   async deliver({ sms_id }: SmsLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<SmsSendResult> {
     const { database, provider } = this.#deps
     const row = await database.get<SmsRow>(sql`SELECT * FROM sms WHERE id = ${sms_id}`)
-    if (row?.status !== 'queued') throw new Refused('')
+    if (row?.status !== 'queued') throw new PermanentFailure('')
     Object.assign(noted, { from: row.sender, to: row.recipient, provider: row.provider })
     if (provider?.name !== row.provider) throw refused('provider_not_configured', `${row.provider} is no longer configured`)
     if (row.lost === 1 && !provider.idempotent) throw lost('the box stopped before the response was received')
@@ -53,10 +60,10 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
       return { taken: await provider.send({ id, from, to, body }, signal) }
     } catch (error) {
       if (error instanceof Rejected) throw refused(error.code, error.message, error.optedOut)
-      if (error instanceof Busy) throw toDeferred(error)
+      if (error instanceof Busy) throw toTemporaryFailure(error)
       // covers unforeseen errors too: the provider may have accepted the message
       if (!provider.idempotent && !signal.aborted) throw lost(error instanceof Error ? error.message : 'it failed')
-      throw error instanceof Lost ? new Deferred(error.message) : error
+      throw error instanceof Lost ? new TemporaryFailure(error.message) : error
     }
   }
 
@@ -136,16 +143,16 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
     if (await hasOptedOut(database, sender, recipient)) {
       throw refused('recipient_opted_out', `${recipient} opted out of this number (STOP) before the message could be sent.`)
     }
-    if (holder.status === 'suspended') throw new Deferred('the identity that sent it is suspended')
+    if (holder.status === 'suspended') throw new TemporaryFailure('the identity that sent it is suspended')
   }
 }
 
-function refused(code: string, message: string, optedOut = false): Refused {
-  return new Refused({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies SmsSendResult)
+function refused(code: string, message: string, optedOut = false): PermanentFailure {
+  return new PermanentFailure({ error: { code, message }, ...(optedOut ? { opted_out: true } : {}) } satisfies SmsSendResult)
 }
 
-function lost(message: string): Refused {
-  return new Refused({ lost: message } satisfies SmsSendResult)
+function lost(message: string): PermanentFailure {
+  return new PermanentFailure({ lost: message } satisfies SmsSendResult)
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Plan } from '../accounts/plan.ts'
 import { conflict, Fault, notFound } from '../core/fault.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { SignedQuery } from '../core/shapes.ts'
-import { type Courier, Deferred, type Outcome, Refused } from '../queue/courier.ts'
+import { type Courier, TemporaryFailure, type Outcome, PermanentFailure } from '../queue/courier.ts'
 import type { WorkLimiter, WorkShare } from '../net/work-limiter.ts'
 import type { Download } from '../http/route.ts'
 import { readIndex, type SignedUrls } from '../mail/attachments.ts'
@@ -14,7 +14,7 @@ import { type Database, sql, type Transaction } from '../store/database.ts'
 import { takeStorage } from './media-quota.ts'
 import type { Messages } from './messages.ts'
 import type { SmsMedia, SmsMediaWithUrl } from './model.ts'
-import { Rejected, type SmsProvider, toDeferred } from './provider.ts'
+import { Rejected, type SmsProvider, toTemporaryFailure } from './provider.ts'
 
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
 export const mediaKind = 'sms-media'
@@ -107,11 +107,11 @@ export class MediaCourier implements Courier<MediaLoad> {
     const row = await this.#database.get<MediaRow & { account_id: string }>(
       sql`SELECT sms_media.*, account_id FROM sms_media JOIN sms ON sms.id = sms_id WHERE sms_id = ${sms_id} AND position = ${position}`,
     )
-    if (row?.status !== 'pending' || row.source === null) throw new Refused('it no longer exists')
+    if (row?.status !== 'pending' || row.source === null) throw new PermanentFailure('it no longer exists')
     const provider = this.#provider
-    if (!provider?.fetch) throw new Refused('the provider is no longer configured')
+    if (!provider?.fetch) throw new PermanentFailure('the provider is no longer configured')
     const { account_id } = row
-    if (!(await this.#fitsQuota(account_id, 1))) throw new Deferred('the storage quota of the account is full')
+    if (!(await this.#fitsQuota(account_id, 1))) throw new TemporaryFailure('the storage quota of the account is full')
     const { source } = row
     const share = this.#fetches.share(account_id)
     try {
@@ -123,9 +123,10 @@ export class MediaCourier implements Courier<MediaLoad> {
       return 'fetched'
     } catch (error) {
       share.release()
-      if (error instanceof Rejected) throw new Refused(error.message)
-      if (error instanceof Fault && error.retryAfter !== undefined) throw new Deferred(error.message, error.retryAfter * 1000)
-      throw toDeferred(error)
+      if (error instanceof Rejected) throw new PermanentFailure(error.message)
+      if (error instanceof Fault && error.retryAfter !== undefined)
+        throw new TemporaryFailure(error.message, error.retryAfter * 1000)
+      throw toTemporaryFailure(error)
     }
   }
 

@@ -1,5 +1,5 @@
 import type { RawRequest } from '../http/route.ts'
-import { Deferred } from '../queue/courier.ts'
+import { TemporaryFailure } from '../queue/courier.ts'
 import type { SmsError } from './model.ts'
 
 const providerNames = ['loopback', 'twilio', 'android', 'http'] as const
@@ -132,8 +132,11 @@ export class Busy extends Error {
 }
 
 /** Has a failed attempt repeated: not earlier than a busy provider says. */
-export function toDeferred(error: unknown): Deferred {
-  return new Deferred(error instanceof Error ? error.message : 'it failed', error instanceof Busy ? error.retryAfter : undefined)
+export function toTemporaryFailure(error: unknown): TemporaryFailure {
+  return new TemporaryFailure(
+    error instanceof Error ? error.message : 'it failed',
+    error instanceof Busy ? error.retryAfter : undefined,
+  )
 }
 
 /** It is unknown whether the provider did it. */

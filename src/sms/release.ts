@@ -1,12 +1,12 @@
 import type { Basis } from '../basis.ts'
 import { hour, iso, minute } from '../core/clock.ts'
 import { conflict } from '../core/fault.ts'
-import { type Courier, Deferred, type Outcome } from '../queue/courier.ts'
+import { type Courier, TemporaryFailure, type Outcome } from '../queue/courier.ts'
 import type { Queue } from '../queue/queue.ts'
 import { sql, type Transaction } from '../store/database.ts'
 import { phoneReleased } from './model.ts'
 import { type NumberRow, releaseKind, type ReleaseLoad, toPhoneNumber } from './rows.ts'
-import { type SmsProvider, toDeferred } from './provider.ts'
+import { type SmsProvider, toTemporaryFailure } from './provider.ts'
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   queue: Queue
@@ -28,13 +28,13 @@ export class ReleaseCourier implements Courier<ReleaseLoad> {
     const { database, provider } = this.#deps
     const row = await database.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${phone_id}`)
     if (row?.status !== 'releasing' || row.number === null) return 'nothing to release'
-    if (provider?.name !== row.provider) throw new Deferred(`${row.provider} is not configured`)
+    if (provider?.name !== row.provider) throw new TemporaryFailure(`${row.provider} is not configured`)
     try {
       await provider.release?.({ number: row.number, provider_id: row.provider_id })
       return 'released'
     } catch (error) {
       // releasing a number twice is harmless, so any try may be repeated
-      throw toDeferred(error)
+      throw toTemporaryFailure(error)
     }
   }
 

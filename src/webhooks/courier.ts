@@ -6,7 +6,14 @@ import type { Counter } from '../core/metrics.ts'
 import { upToJsonBytes } from '../core/text.ts'
 import { AnswerStorage, type StorageCounter } from '../queue/answer-storage.ts'
 import { retryAfter } from '../queue/backoff.ts'
-import { type Courier, type AttemptResult, Deferred, type AttemptNotes, type Outcome, Refused } from '../queue/courier.ts'
+import {
+  type Courier,
+  type AttemptResult,
+  TemporaryFailure,
+  type AttemptNotes,
+  type Outcome,
+  PermanentFailure,
+} from '../queue/courier.ts'
 import { WorkLimiter } from '../net/work-limiter.ts'
 import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
 import { isOfLiving } from '../identities/row.ts'
@@ -89,7 +96,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
 
   async deliver(load: WebhookLoad, _attempt: number, signal: AbortSignal, noted: AttemptNotes): Promise<AttemptAnswer> {
     const size = await this.#bodies.sizeOf(load.event_id)
-    if (size === undefined) throw new Refused(heard({ error: notPosted.gone }))
+    if (size === undefined) throw new PermanentFailure(answerWith({ error: notPosted.gone }))
     const share = this.#largeAttempts.share(size.account_id)
     share.reserve(size.octets)
     try {
@@ -102,7 +109,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   async #post(load: WebhookLoad, isLarge: boolean, signal: AbortSignal, noted: AttemptNotes): Promise<AttemptAnswer> {
     const { database, names, outside, clock } = this.#deps
     const body = await this.#bodies.get(load.event_id, isLarge)
-    if (body === undefined) throw new Refused(heard({ error: notPosted.gone }))
+    if (body === undefined) throw new PermanentFailure(answerWith({ error: notPosted.gone }))
     Object.assign(noted, body.subject)
     // read last, so that a webhook disabled, deleted or changed meanwhile gets nothing that it must not
     const webhook = await database.get<Addressee>(
@@ -110,8 +117,8 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
         WHERE id = ${load.webhook_id} AND ${listening(clock.now())}
         AND (identity_id IS NULL OR ${isOfLiving(sql`identity_id`, iso(clock.now()))})`,
     )
-    if (!webhook) throw new Refused(heard({ error: notPosted.disabled }))
-    if (!names.sentTo(webhook, body.event)) throw new Refused(heard({ error: notPosted.unwanted }))
+    if (!webhook) throw new PermanentFailure(answerWith({ error: notPosted.disabled }))
+    if (!names.sentTo(webhook, body.event)) throw new PermanentFailure(answerWith({ error: notPosted.unwanted }))
     noted['host'] = new URL(webhook.url).host
     let answer: OutsideAnswer
     try {
@@ -123,14 +130,14 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
       })
     } catch (error) {
       if (error instanceof Unreachable) this.#answers.labels('none').inc()
-      if (error instanceof Unreachable) throw new Deferred(heard({ error: error.message }))
+      if (error instanceof Unreachable) throw new TemporaryFailure(answerWith({ error: error.message }))
       throw error
     }
     this.#answers.labels(`${Math.floor(answer.status / 100)}xx`).inc()
-    const said = heard({ status: answer.status, body: upToJsonBytes(answer.body, longestBody) })
-    if (answer.status >= 200 && answer.status < 300) return said
-    if (answer.status === 410) throw new Refused(said)
-    throw new Deferred(said, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
+    const posted = answerWith({ status: answer.status, body: upToJsonBytes(answer.body, longestBody) })
+    if (answer.status >= 200 && answer.status < 300) return posted
+    if (answer.status === 410) throw new PermanentFailure(posted)
+    throw new TemporaryFailure(posted, retryAfter([answer.headers['retry-after']].flat()[0], clock.now()))
   }
 
   /** Measures how long attempts have only failed, and disables the webhook. */
@@ -222,11 +229,11 @@ const results = { done: 'delivered', failed: 'failed', deferred: 'deferred', int
 
 /** The answer of the endpoint; a message of the queue itself is the error of an attempt that got none. */
 function answerOf(answer: AttemptAnswer | string): AttemptAnswer {
-  return typeof answer === 'string' ? heard({ error: answer }) : answer
+  return typeof answer === 'string' ? answerWith({ error: answer }) : answer
 }
 
 export function readAnswer(stored: string | null): AttemptAnswer {
-  if (stored === null) return heard({})
+  if (stored === null) return answerWith({})
   try {
     return JSON.parse(stored) as AttemptAnswer
   } catch {
@@ -237,6 +244,6 @@ export function readAnswer(stored: string | null): AttemptAnswer {
 /** The most octets of JSON of a stored body, without its quotes: control characters take six each. */
 const longestBody = 2046
 
-function heard(part: Partial<AttemptAnswer>): AttemptAnswer {
+function answerWith(part: Partial<AttemptAnswer>): AttemptAnswer {
   return { status: null, body: null, error: null, ...part }
 }

@@ -2,7 +2,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import { Metrics } from '../../src/core/metrics.ts'
-import { Deferred, Refused } from '../../src/queue/courier.ts'
+import { TemporaryFailure, PermanentFailure } from '../../src/queue/courier.ts'
 import { findDelivery, type QueuedDelivery } from '../../src/queue/history.ts'
 import { InFlight } from '../../src/queue/in-flight.ts'
 import { QueueStore } from '../../src/queue/queue-store.ts'
@@ -92,7 +92,7 @@ test('the attempt is on disk before it is made', async () => {
 
 test('one that fails for now is tried at exactly the times of the list, and then has failed', async () => {
   runner.act = async () => {
-    throw new Deferred('busy')
+    throw new TemporaryFailure('busy')
   }
   await queue.start()
   const id = await put('a')
@@ -126,8 +126,8 @@ test('one that fails for now is tried at exactly the times of the list, and then
 
 test('a refusal is final, a bug is not, and who asks for time gets it', async () => {
   runner.act = async ({ text }) => {
-    if (text === 'unwanted') throw new Refused('no such person')
-    if (text === 'patience') throw new Deferred('in a while', 2 * hour)
+    if (text === 'unwanted') throw new PermanentFailure('no such person')
+    if (text === 'patience') throw new TemporaryFailure('in a while', 2 * hour)
     throw new TypeError('a slip of ours')
   }
   await queue.start()
@@ -143,7 +143,7 @@ test('what the store did not let an attempt read is attempted again before long,
   runner.act = async () => {
     if (away)
       throw new Fault('internal_error', 'The database server is not available.', { code: 'storage_unavailable', retryAfter: 3 })
-    throw new Deferred('busy')
+    throw new TemporaryFailure('busy')
   }
   runner.schedule = [0, hour, 2 * hour]
   await queue.start()
@@ -309,10 +309,10 @@ test('lanes known to hang, however many, delay neither a new one nor one that fa
   const hanging = new Map<string, () => void>()
   let once = true
   runner.act = async ({ to }, _attempt, signal) => {
-    if (to === 'hiccup' && once) throw new Deferred('one moment')
+    if (to === 'hiccup' && once) throw new TemporaryFailure('one moment')
     if (!to.startsWith('dead')) return 'thanks'
     return new Promise((_resolve, reject) => {
-      hanging.set(to, () => reject(new Deferred('too late', hour)))
+      hanging.set(to, () => reject(new TemporaryFailure('too late', hour)))
       signal.addEventListener('abort', () => reject(new Error('cut')))
     })
   }
@@ -572,7 +572,7 @@ test('what ended a month ago is forgotten', async () => {
 
 test('what a clock that ran ahead has put off for years is tried once the clock is right', async () => {
   runner.act = async ({ text }) => {
-    if (text === 'later') throw new Deferred('busy')
+    if (text === 'later') throw new TemporaryFailure('busy')
     return 'thanks'
   }
   clock.advance(4 * 365 * 24 * hour)
@@ -678,7 +678,7 @@ test('one that is claimed as it is enqueued and fails for now is tried again by 
   await queue.start()
   await known('a')
   runner.act = async (_load, attempt) => {
-    if (attempt < 3) throw new Deferred(`not now ${attempt}`)
+    if (attempt < 3) throw new TemporaryFailure(`not now ${attempt}`)
     return 'thanks'
   }
   await database.transaction((tx) => claimFor(tx, 'acct_a', ['a']))

@@ -7,10 +7,10 @@ import type { Counter } from '../../core/metrics.ts'
 import {
   type Courier,
   type AttemptResult,
-  Deferred,
+  TemporaryFailure,
   type AttemptNotes,
   type Outcome,
-  Refused,
+  PermanentFailure,
   type ServerAnswer,
 } from '../../queue/courier.ts'
 import { type Attempt, attemptsOf } from '../../queue/history.ts'
@@ -28,7 +28,7 @@ import { emailKind, type EmailLoad } from '../model.ts'
 import { answerOf, type Outcomes, readAnswer } from './outcomes.ts'
 import { domainOf } from '../compose/recipients.ts'
 import type { ReturnPaths } from '../return-path.ts'
-import { readReply, refusal } from './smtp-reply.ts'
+import { readReply, failureOf } from './smtp-reply.ts'
 import type { Suppressions } from '../suppressions.ts'
 import { type TransportAnswer, later, refused, suspended, Undelivered } from './undelivered.ts'
 import type { Routing } from './routing.ts'
@@ -112,9 +112,9 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
       // an aborted attempt names its last server
       const answer = error.answer.mx === null ? { ...error.answer, ...serverIn(notes) } : error.answer
       this.#count(answer, notes)
-      if (permanent) throw new Refused(answer)
+      if (permanent) throw new PermanentFailure(answer)
       const soon = maxDelay !== undefined && (await this.#mayRetryEarly(load))
-      throw new Deferred(soon ? { ...answer, soon } : answer, undefined, soon ? maxDelay : undefined)
+      throw new TemporaryFailure(soon ? { ...answer, soon } : answer, undefined, soon ? maxDelay : undefined)
     }
   }
 
@@ -270,7 +270,7 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
       notes['email_ids'] = await this.#local.deliver(queuedEmail, envelope, signal)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
-      throw refusal(`${error.code} ${error.enhanced} ${error.text}`, 'rcpt').at({
+      throw failureOf(`${error.code} ${error.enhanced} ${error.text}`, 'rcpt').at({
         hostname: transport().hostname,
         address: null,
         tls: null,

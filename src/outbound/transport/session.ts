@@ -8,7 +8,7 @@ import { secureStream, type SecureStream } from '../../net/secure-stream.ts'
 import { declareInternational, extensionsOf, largestReply, limitReplies, secureWith } from './connection-internals.ts'
 import { connectFailure } from './dial.ts'
 import type { ServerConnection } from './mx.ts'
-import { readReply, refusal, type Stage } from './smtp-reply.ts'
+import { readReply, failureOf, type Stage } from './smtp-reply.ts'
 import { certificateFailure, flawOf, type TlsFailure } from './tls-result.ts'
 import { later, never, type Server, type Security, Undelivered } from './undelivered.ts'
 
@@ -154,7 +154,7 @@ export class SmtpClientSession implements Server {
       const { response } = await sent.finally(restore)
       if (isEarly()) throw later(`${this.hostname} replied before the end of the message: ${readReply(response).text}`, '4.5.0')
       // the library accepts everything that begins with a 2
-      if (!/^2\d\d(?:[ -]|$)/.test(response)) throw refusal(response, 'data')
+      if (!/^2\d\d(?:[ -]|$)/.test(response)) throw failureOf(response, 'data')
       return response
     } catch (error) {
       // the rest would be taken for commands
@@ -245,7 +245,7 @@ function openingFailure(error: unknown, connection: SMTPConnection, level: TlsLe
     return tlsFailed(why, response === undefined ? certificateFailure(error) : { type: 'starttls-not-supported', reason: null })
   }
   if (response !== undefined) {
-    const answer = refusal(response, 'greeting')
+    const answer = failureOf(response, 'greeting')
     return answer.answer.smtp_code === null ? later(answer.message, '4.4.2', 'connect') : ofThisServer(answer)
   }
   return later(`it did not send a valid SMTP greeting: ${message.slice(0, 200)}`, '4.4.2', 'connect')
@@ -261,7 +261,7 @@ function sendingFailure(error: unknown, hostname: string): Undelivered {
   if (code === 'EMESSAGE' && response === undefined && message.startsWith('Message size')) {
     return never(`the message is larger than ${hostname} accepts`, '5.3.4')
   }
-  if (response !== undefined) return refusal(response, stages[command ?? ''] ?? 'data')
+  if (response !== undefined) return failureOf(response, stages[command ?? ''] ?? 'data')
   return later(`the connection was lost before a reply: ${message.slice(0, 200)}`, '4.4.2')
 }
 

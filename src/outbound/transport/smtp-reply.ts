@@ -27,7 +27,7 @@ export function readReply(text: string): { code: number; enhanced: string | null
 }
 
 /** The failure that a 4xx or 5xx reply means. */
-export function refusal(reply: string, stage: Stage): Undelivered {
+export function failureOf(reply: string, stage: Stage): Undelivered {
   const { code, enhanced, text } = readReply(reply)
   if (code < 400) return new Undelivered({ outcome: 'deferred', response: `it sent an invalid reply: ${text.slice(0, 200)}` })
   const answer = { smtp_code: code, enhanced_code: enhanced, response: text }

@@ -7,7 +7,7 @@ import type { Domains } from '../../domains/domains.ts'
 import { compose } from '../../outbound/compose/compose.ts'
 import { domainOf } from '../../outbound/compose/recipients.ts'
 import type { SystemMail, SystemMailResult } from '../../outbound/transport/outbound-transport.ts'
-import { type Courier, Deferred, Refused } from '../../queue/courier.ts'
+import { type Courier, TemporaryFailure, PermanentFailure } from '../../queue/courier.ts'
 import type { Queue } from '../../queue/queue.ts'
 import { sql } from '../../store/database.ts'
 import type { Holds, StoredHold } from '../holds.ts'
@@ -83,7 +83,7 @@ export class Digests implements Courier<Load> {
     if (domains.receives(domainOf(person.email))) {
       // a key that reads mail of this box could decide by its links
       log.warn({ person: person_id }, 'no digest of holds is sent to an address of this box')
-      throw new Refused('it would go to an address of this box, whose mail keys can read')
+      throw new PermanentFailure('it would go to an address of this box, whose mail keys can read')
     }
     requireMaySend(domains, domain, person.email)
     const open = sql`FROM holds WHERE account_id = ${person.account_id} AND status = 'open' AND ended = 0`
@@ -104,7 +104,7 @@ export class Digests implements Courier<Load> {
     const { outcome, response, mx } = await transmit(mail, signal)
     const answer = mx === null ? response : `${mx}: ${response}`
     if (outcome === 'delivered') return answer
-    throw outcome === 'refused' ? new Refused(answer) : new Deferred(answer)
+    throw outcome === 'refused' ? new PermanentFailure(answer) : new TemporaryFailure(answer)
   }
 
   async describe(_reader: unknown, { person_id }: Load): Promise<Record<string, string>> {
@@ -150,11 +150,11 @@ export class Digests implements Courier<Load> {
   }
 }
 
-/** Throws Deferred while the domain of the box may not send. */
+/** Throws TemporaryFailure while the domain of the box may not send. */
 function requireMaySend(domains: Deps['domains'], from: string, to: string): void {
   try {
     domains.requireSending(from, domainOf(to))
   } catch (error) {
-    throw error instanceof Fault ? new Deferred(error.message) : error
+    throw error instanceof Fault ? new TemporaryFailure(error.message) : error
   }
 }
