@@ -87,6 +87,15 @@ export function answerText(answer: unknown): string {
   return typeof answer === 'string' ? answer : JSON.stringify(answer)
 }
 
+/** A stored answer as it was given to `answerText`: the text of a message of the queue is no JSON. */
+export function readStoredAnswer<Answer>(stored: string): Answer | string {
+  try {
+    return JSON.parse(stored) as Answer
+  } catch {
+    return stored
+  }
+}
+
 /** A permanent failure: no further attempt is made. */
 export class PermanentFailure extends Error {
   readonly answer: unknown

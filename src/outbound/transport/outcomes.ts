@@ -1,5 +1,5 @@
 import { type Clock, hour, iso } from '../../core/clock.ts'
-import type { Outcome } from '../../queue/courier.ts'
+import { type Outcome, readStoredAnswer } from '../../queue/courier.ts'
 import { attemptsOf } from '../../queue/history.ts'
 import type { RecipientRow } from '../../mail/deliveries.ts'
 import type { Delivery } from '../../mail/model.ts'
@@ -107,11 +107,7 @@ export function answerOf(answer: TransportAnswer | string): TransportAnswer {
   return { outcome: 'deferred', smtp_code: null, enhanced_code: null, response: answer, mx: null, tls: null }
 }
 
-/** Parses a stored answer; a message of the queue itself is no JSON. */
+/** The same of a stored answer. */
 export function readAnswer(stored: string): TransportAnswer {
-  try {
-    return JSON.parse(stored) as TransportAnswer
-  } catch {
-    return answerOf(stored)
-  }
+  return answerOf(readStoredAnswer<TransportAnswer>(stored))
 }
