@@ -1,3 +1,4 @@
+import { readStoredAnswer } from '../queue/courier.ts'
 import { type Attempt, attemptsOf } from '../queue/history.ts'
 import { join, type Reader, sql } from '../store/database.ts'
 import type { Delivery, DeliveryAttempt, Email } from './model.ts'
@@ -74,12 +75,8 @@ const order: Delivery['status'][] = [
 
 /** Parses the stored result of an attempt. A sentence of the queue itself becomes the response. */
 function readAttempt(answer: string | null): Partial<AttemptAnswer> {
-  if (answer === null) return {}
-  try {
-    return JSON.parse(answer) as AttemptAnswer
-  } catch {
-    return { response: answer }
-  }
+  const read = answer === null ? {} : readStoredAnswer<AttemptAnswer>(answer)
+  return typeof read === 'string' ? { response: read } : read
 }
 
 async function recipientsOf(reader: Reader, emailIds: string[]): Promise<RecipientRow[]> {

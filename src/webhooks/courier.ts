@@ -13,6 +13,7 @@ import {
   type AttemptNotes,
   type Outcome,
   PermanentFailure,
+  readStoredAnswer,
 } from '../queue/courier.ts'
 import { WorkLimiter } from '../net/work-limiter.ts'
 import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
@@ -233,12 +234,7 @@ function answerOf(answer: AttemptAnswer | string): AttemptAnswer {
 }
 
 export function readAnswer(stored: string | null): AttemptAnswer {
-  if (stored === null) return answerWith({})
-  try {
-    return JSON.parse(stored) as AttemptAnswer
-  } catch {
-    return answerOf(stored)
-  }
+  return stored === null ? answerWith({}) : answerOf(readStoredAnswer<AttemptAnswer>(stored))
 }
 
 /** The most octets of JSON of a stored body, without its quotes: control characters take six each. */
