@@ -75,6 +75,8 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   readonly #stored: AnswerStorage
   readonly #bodies: EventBodies
   readonly #opened: SecretCache
+  /** The URL that an attempt posted to, by its load. */
+  readonly #postedTo = new WeakMap<WebhookLoad, string>()
   readonly #largeAttempts = new WorkLimiter({ concurrent: largeAttempts, large })
   /** Every webhook with `failing_since` that this box set or found at its start, and possibly more; with its latest failure, counted over all. */
   #failing: Map<string, number> | undefined
@@ -121,6 +123,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     if (!webhook) throw new PermanentFailure(answerWith({ error: notPosted.disabled }))
     if (!names.sentTo(webhook, body.event)) throw new PermanentFailure(answerWith({ error: notPosted.unwanted }))
     noted['host'] = new URL(webhook.url).host
+    this.#postedTo.set(load, webhook.url)
     let answer: OutsideAnswer
     try {
       answer = await outside.post(webhook.url, {
@@ -162,7 +165,8 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     this.#failures += 1
     failing.set(webhook_id, this.#failures)
     const webhook = await tx.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${load.webhook_id}`)
-    if (webhook?.active !== 1) return
+    // what the former URL answers says nothing about the present one
+    if (webhook?.active !== 1 || webhook.url !== (this.#postedTo.get(load) ?? webhook.url)) return
     const failing_since = webhook.failing_since ?? iso(clock.now())
     if (webhook.failing_since === null) {
       await tx.run(sql`UPDATE webhooks SET failing_since = ${failing_since} WHERE id = ${webhook.id}`)

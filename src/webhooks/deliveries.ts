@@ -29,7 +29,7 @@ export class WebhookDeliveries {
     const { database, clock, cursors } = this.#deps
     await rowOf(database, clock, caller, id)
     const list = await listDeliveries(database, cursors, { kind, lane: id, account: caller.account_id }, paging)
-    return { ...list, data: list.data.map(toWebhookDelivery) }
+    return { ...list, data: list.data.map((delivery) => this.#present(caller, delivery)) }
   }
 
   /** A delivery with its request; the body requires the scope of its event. */
@@ -39,7 +39,7 @@ export class WebhookDeliveries {
     const delivery = await findDelivery(database, { kind, lane: id }, deliveryId)
     const event = await events.find((delivery.load as WebhookLoad).event_id)
     const body = event && this.#mayRead(caller, event) ? JSON.stringify(envelopeOf(event)) : null
-    return { ...toWebhookDelivery(delivery), request: { url, body } }
+    return { ...this.#present(caller, delivery), request: { url, body } }
   }
 
   /** Sends the same event with the same id again, now, with a new retry schedule. The caller must be able to read it. */
@@ -51,7 +51,7 @@ export class WebhookDeliveries {
       const { load } = await findDelivery(tx, { kind, lane: id }, deliveryId)
       await this.#requireSendable(tx, caller, webhook, load as WebhookLoad)
       if (!(await queue.retry(tx, deliveryId))) throw conflict('An attempt is running.', { code: 'delivery_under_way' })
-      return toWebhookDelivery(await findDelivery(tx, { kind, lane: id }, deliveryId))
+      return this.#present(caller, await findDelivery(tx, { kind, lane: id }, deliveryId))
     })
   }
 
@@ -62,7 +62,8 @@ export class WebhookDeliveries {
       requireActive(webhook)
       const event = await events.append(tx, webhookTest, { account_id, identity_id, data: { webhook_id: id } })
       const load: WebhookLoad = { webhook_id: id, event_id: event.id, event: event.type }
-      return toWebhookDelivery(
+      return this.#present(
+        caller,
         await findDelivery(tx, { kind, lane: id }, await queue.enqueue(tx, { kind, lane: id, account_id, load })),
       )
     })
@@ -87,6 +88,14 @@ export class WebhookDeliveries {
     throw new Fault('forbidden', `Sending ${event.type} again requires a key with the scope ${scopes.join(' or ')}.`, {
       code: 'missing_scope',
     })
+  }
+
+  /** A delivery as a caller may see it: what an endpoint answers may repeat the event that it was sent. */
+  #present(caller: Caller, delivery: QueuedDelivery): WebhookDelivery {
+    const presented = toWebhookDelivery(delivery)
+    if (this.#deps.types.visibleTo(caller).includes(presented.event)) return presented
+    const attempts = presented.attempts.map((attempt) => ({ ...attempt, response_body: null }))
+    return { ...presented, attempts, response_body: null }
   }
 
   #mayRead(caller: Caller, { type, identity_id }: Pick<Event, 'type' | 'identity_id'>): boolean {

@@ -47,6 +47,8 @@ export class FanoutBacklog {
     deps.queue.onCapacity(() => {
       if (this.#waits) this.wake()
     })
+    // what waited at a box that has ended
+    deps.database.run.onEnded(() => this.wake())
   }
 
   /** Resolves when nothing waits, or what waits has no capacity; undefined when that is so. */

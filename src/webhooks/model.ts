@@ -138,10 +138,10 @@ export const WebhookDelivery = z
     status: z.enum(['pending', 'delivered', 'failed']),
     attempts: z.array(Attempt).meta({ description: 'oldest first; a redelivery keeps the last 50' }),
     response_status: z.int().nullable().meta({ description: 'of the last finished attempt' }),
-    response_body: z
-      .string()
-      .nullable()
-      .meta({ description: 'the first KiB of the response; less if it has many control characters' }),
+    response_body: z.string().nullable().meta({
+      description:
+        'the first KiB of the response; less if it has many control characters; null if the type of the event requires a scope that the caller lacks',
+    }),
     next_attempt_at: Timestamp.nullable(),
     created_at: Timestamp,
   })

@@ -132,7 +132,7 @@ export class Webhooks {
         identity_id: identityId,
         description: change.description === undefined ? before.description : change.description,
         headers: change.headers ? sealHeaders(sealed, id, change.headers) : before.headers,
-        failing_since: on ? null : before.failing_since,
+        failing_since: on || (change.url ?? before.url) !== before.url ? null : before.failing_since,
         disabled_at: on ? null : before.disabled_at,
         disabled_reason: on ? null : before.disabled_reason,
         updated_at: this.#now(),
@@ -149,7 +149,9 @@ export class Webhooks {
       if (turned || change.active !== undefined) await noteWebhookChange(tx, caller.account_id)
       if (turned || on) await keys.origins.changed(tx, id, caller)
       // one can always be disabled
-      await this.#tell(tx, webhookUpdated, after, before.active !== 1 || after.active === 1)
+      const { seq } = await this.#tell(tx, webhookUpdated, after, before.active !== 1 || after.active === 1)
+      // an event of the time in which it was disabled may be read again after a crash; a number below 0 is no position yet
+      if (before.active !== 1 && on && seq > 0) await tx.run(sql`UPDATE webhooks SET after_seq = ${seq} WHERE id = ${id}`)
       return toWebhook(after, sealed)
     })
   }
