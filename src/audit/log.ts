@@ -3,6 +3,7 @@ import { type Clock, iso } from '../core/clock.ts'
 import { sweep } from '../core/cron.ts'
 import type { Page } from '../core/shapes.ts'
 import { type Database, raw, sql, type Sql, type Transaction } from '../store/database.ts'
+import { type Ages, oldRows } from '../store/old-rows.ts'
 import { type Cursors, page } from '../store/page.ts'
 import { type HashedRow, hashedColumns, hashOf } from './chain.ts'
 import type { AuditFilter, AuditRow } from './model.ts'
@@ -63,16 +64,15 @@ export class AuditLog {
     })
   }
 
-  /** Deletes the oldest rows, up to the first that is not older than a time (ISO 8601); the chain then begins after them. Returns how many. */
-  async prune(before: string, signal?: AbortSignal): Promise<number> {
+  /** Deletes the oldest rows, up to the first that is not old; the chain then begins after them. Returns how many. */
+  async prune(ages: Ages, signal?: AbortSignal): Promise<number> {
     let count = 0
     await sweep(async () => {
       const deleted = await this.#database.transaction(async (tx) => {
         const rows = await tx.all<{ seq: number; at: string }>(
           sql`SELECT seq, at FROM audit WHERE seq > 0 ORDER BY seq LIMIT ${batchSize}`,
         )
-        const recent = rows.findIndex(({ at }) => at >= before)
-        const old = recent === -1 ? rows : rows.slice(0, recent)
+        const old = await oldRows(tx, rows, ages, (seq) => sql`SELECT seq, at FROM audit WHERE seq > ${seq}`)
         const last = old.at(-1)
         if (!last) return 0
         await tx.run(

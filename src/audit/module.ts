@@ -1,9 +1,9 @@
 import type { AuditRecorder } from '../core/audit.ts'
-import { iso } from '../core/clock.ts'
 import type { CronJob } from '../core/cron.ts'
 import type { Config } from '../config.ts'
 import type { AnyRoute } from '../http/route.ts'
 import type { Module, ModuleBasis } from '../module.ts'
+import { agesAt } from '../store/old-rows.ts'
 import { Collector } from './collector.ts'
 import { AuditLog } from './log.ts'
 import { routes } from './routes.ts'
@@ -48,8 +48,8 @@ export class AuditModule implements Module {
 
   async #forget(signal: AbortSignal | undefined): Promise<void> {
     const { clock, log } = this.#deps
-    const before = iso(clock.now() - this.#time)
-    const count = await this.#rows.prune(before, signal)
-    if (count > 0) log.info({ rows: count, before }, 'old rows of the audit log deleted')
+    const ages = agesAt(clock.now(), this.#time)
+    const count = await this.#rows.prune(ages, signal)
+    if (count > 0) log.info({ rows: count, before: ages.before }, 'old rows of the audit log deleted')
   }
 }

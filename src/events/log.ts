@@ -2,6 +2,7 @@ import { newId } from '../core/ids.ts'
 import { type Clock, iso } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { type Database, join, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import type { Ages } from '../store/old-rows.ts'
 import { fittingRows } from '../store/page.ts'
 import { readRows, type Rows } from '../store/rows.ts'
 import { inflate } from '../store/blobs.ts'
@@ -258,8 +259,8 @@ export class EventLog {
     this.#readers.push(pending)
   }
 
-  /** Removes events older than a time (ISO 8601) that are not needed any more. Returns how many. */
-  async prune(before: string, signal?: AbortSignal): Promise<number> {
+  /** Removes old events that are not needed any more. Returns how many. */
+  async prune(ages: Ages, signal?: AbortSignal): Promise<number> {
     const needed = new Set<string>()
     for (const pending of this.#readers) for (const id of await pending()) needed.add(id)
     const elsewhere = await this.#positionsElsewhere()
@@ -267,7 +268,7 @@ export class EventLog {
       const here = [...this.#followers].map(({ position }) => position)
       return Math.min(...(elsewhere.length === 0 ? here : here.filter((position) => position > 0)), ...elsewhere)
     }
-    return prune({ database: this.#database, followed, needed, before, erased: (tx, gone) => this.#erased(tx, gone) }, signal)
+    return prune({ database: this.#database, followed, needed, ages, erased: (tx, gone) => this.#erased(tx, gone) }, signal)
   }
 
   /** The headers of events that the condition selects, oldest first after `seq`, at most `limit`. */

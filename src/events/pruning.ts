@@ -1,5 +1,6 @@
 import { sweep } from '../core/cron.ts'
 import { type Database, join, sql, type Transaction } from '../store/database.ts'
+import { type Ages, oldRows } from '../store/old-rows.ts'
 
 /** Bytes of the quota of its account that an event takes. */
 export interface EventBytes {
@@ -13,8 +14,7 @@ interface Deps {
   followed: () => number
   /** The ids of events that are still to be read and must stay, however old they are. */
   needed: ReadonlySet<string>
-  /** Events older than this are removed, ISO 8601. */
-  before: string
+  ages: Ages
   /** Called with the removed events, in the transaction that removes them. */
   erased: (tx: Transaction, gone: readonly (EventBytes & { id: string })[]) => Promise<void>
 }
@@ -26,16 +26,15 @@ const batchSize = 64
  * Removes the oldest events of the log, up to the first that is not old enough or that a follower has not read. The newest event stays, as
  * positions are counted from it. Returns how many were removed.
  */
-export async function prune({ database, followed, needed, before, erased }: Deps, signal?: AbortSignal): Promise<number> {
+export async function prune({ database, followed, needed, ages, erased }: Deps, signal?: AbortSignal): Promise<number> {
   let count = 0
   let from = 0
   await sweep(async () => {
-    const rows = await database.all<EventBytes & { seq: number; id: string; created_at: string }>(
-      sql`SELECT seq, id, created_at, account_id, octets FROM events WHERE seq > ${from} AND seq <= ${followed()} AND seq < (SELECT max(seq) FROM events)
+    const rows = await database.all<EventBytes & { seq: number; id: string; at: string }>(
+      sql`SELECT seq, id, created_at AS at, account_id, octets FROM events WHERE seq > ${from} AND seq <= ${followed()} AND seq < (SELECT max(seq) FROM events)
         ORDER BY seq LIMIT ${batchSize}`,
     )
-    const recent = rows.findIndex(({ created_at }) => created_at >= before)
-    const old = recent === -1 ? rows : rows.slice(0, recent)
+    const old = await oldRows(database, rows, ages, (seq) => sql`SELECT seq, created_at AS at FROM events WHERE seq > ${seq}`)
     const gone = old.filter(({ id }) => !needed.has(id))
     await database.transaction(async (tx) => {
       if (gone.length === 0) return

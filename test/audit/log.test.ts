@@ -313,6 +313,19 @@ test('is kept for 400 days, and what is left stays a chain', async () => {
   expect([report.valid, report.first_seq! > 300]).toEqual([true, true])
 })
 
+test('rows of a clock that was ahead go with those before and after them', async () => {
+  const clock = new HeldClock()
+  const box = await appliance({ PILLARBOX_RETENTION__AUDIT: '30 d' }, clock)
+  await box.call('POST', '/v1/identities', { name: 'Ada' })
+  clock.advance(400 * day)
+  await box.call('POST', '/v1/identities', { name: 'Bob' })
+  clock.advance(-400 * day)
+  await box.call('POST', '/v1/identities', { name: 'Cid' })
+  clock.advance(31 * day)
+  await box.app.jobs.find(({ name }) => name === 'forget-audit')!.run()
+  expect(await listed(box, 'action=identity.created')).toEqual([])
+})
+
 test('retention.audit sets for how long', async () => {
   const clock = new HeldClock()
   const box = await appliance({ PILLARBOX_RETENTION__AUDIT: '30 d' }, clock)

@@ -1,12 +1,12 @@
 import type { Plan } from '../../accounts/plan.ts'
 import type { Config } from '../../config.ts'
-import { iso } from '../../core/clock.ts'
 import { type CronJob, sweep } from '../../core/cron.ts'
 import { Id } from '../../core/shapes.ts'
 import { type AnyRoute, routeOf } from '../../http/route.ts'
 import type { Identities } from '../../identities/identities.ts'
 import { Quota, type QuotaSettings } from '../../mail/quota.ts'
 import type { Module, ModuleBasis } from '../../module.ts'
+import { agesAt } from '../../store/old-rows.ts'
 import { type Clearing, Remains } from './remains.ts'
 import { SearchIndex } from './search-index.ts'
 import { Trash } from './trash.ts'
@@ -96,9 +96,9 @@ export class RetentionModule implements Module {
 
   async #forget(signal: AbortSignal | undefined): Promise<void> {
     const { events, clock, log } = this.#deps
-    const before = iso(clock.now() - this.#times.events)
-    const count = await events.prune(before, signal)
-    if (count > 0) log.info({ events: count, before }, 'old events deleted')
+    const ages = agesAt(clock.now(), this.#times.events)
+    const count = await events.prune(ages, signal)
+    if (count > 0) log.info({ events: count, before: ages.before }, 'old events deleted')
   }
 }
 

@@ -86,6 +86,21 @@ describe('the log', () => {
     expect((await box.call('GET', `${at}/events`)).body.data).toMatchObject([{ data: { subject: 'Next' } }, { id: young }])
   })
 
+  test('forgets what was written while the clock was ahead with what came before and after it', async () => {
+    const { clock, job, mail, rows } = await kept({ PILLARBOX_RETENTION__EVENTS: '1 d' })
+    await mail('Old')
+    clock.advance(400 * day)
+    for (let number = 0; number < 70; number += 1) await mail(`Ahead ${number}`)
+    clock.advance(-400 * day)
+    await mail('After')
+    await job('forget-events')
+    expect(rows('SELECT count(*) AS n FROM events WHERE resource_id IS NOT NULL')[0]!['n']).toBeGreaterThan(71)
+    clock.advance(3 * day)
+    await mail('New')
+    await job('forget-events')
+    expect(rows('SELECT count(*) AS n FROM events')).toEqual([{ n: 1 }])
+  })
+
   test('keeps what a webhook has yet to be told, and what nobody has read', async () => {
     const { box, at, clock, job, mail } = await kept({
       PILLARBOX_RETENTION__EVENTS: '1 d',
