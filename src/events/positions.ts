@@ -52,8 +52,8 @@ async function positionAt(events: EventLog, time: string): Promise<number> {
   return low
 }
 
-/** How many events back the last matching event is searched, so that a quiet account on a busy box costs little. */
-const lookBack = 10_000
+/** How many events back the last matching event is searched: where none matches all are read, as often as a client asks for that. */
+const lookBack = 300
 
 /**
  * The marker to resume after when nothing was sent: the newest event that the condition selects up to `end`, or, when that is too far back,

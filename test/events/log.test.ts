@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import * as z from 'zod'
 import { EventLog, type EventQuery } from '../../src/events/log.ts'
 import { type Event, eventType } from '../../src/events/model.ts'
+import { endOf, markerAt } from '../../src/events/positions.ts'
 import { insertWhole } from '../../src/store/blobs.ts'
 import { sql, type Transaction } from '../../src/store/database.ts'
 import type { SqliteDatabase } from '../../src/store/sqlite/database.ts'
@@ -45,6 +46,16 @@ describe('the log', () => {
     expect(kept.map((event) => event.seq)).toEqual(kept.map((event) => event.seq).toSorted((left, right) => left - right))
     expect(new Set(kept.map((event) => event.id)).size).toBe(100)
     expect(kept[0]).toMatchObject({ type: 'note.added', account_id: 'acct_1', created_at: '2026-11-20T10:05:00.000Z' })
+  })
+
+  it('gives an account the marker of its newest event when that is near, and else a time, whatever others have written', async () => {
+    const mine = sql`account_id = ${'acct_1'}`
+    const own = await add('mine')
+    for (let number = 0; number < 200; number += 1) await add('theirs', 'acct_2')
+    expect(await markerAt(events, await endOf(events), mine)).toBe(own.id)
+    for (let number = 0; number < 200; number += 1) await add('theirs', 'acct_2')
+    // no further back: each client may ask for it as often as it likes
+    expect(await markerAt(events, await endOf(events), mine)).toBe('2026-11-20T10:05:00.000Z')
   })
 
   it('tells only what is committed', async () => {
