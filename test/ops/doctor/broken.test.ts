@@ -362,6 +362,10 @@ describe('names the fault', () => {
     sink.paths.set('/bad?token=canary', says(500))
     sink.paths.set('/gone', says(410))
     const [bad, gone] = [await make('/bad?token=canary'), await make('/gone')]
+    // that of an identity that was deleted has not failed
+    const { body: eve } = await box.call('POST', '/v1/identities', { name: 'Eve' })
+    await box.call('POST', '/v1/webhooks', { url: sink.url, events: ['email.received'], identity_id: eve.id })
+    await box.call('DELETE', `/v1/identities/${eve.id}`)
     await box.call('POST', '/v1/identities', { name: 'Ada' })
     await expect.poll(async () => (await box.call('GET', `/v1/webhooks/${gone}`)).body['active'], timeout).toBe(false)
     await expect.poll(async () => (await box.call('GET', `/v1/webhooks/${bad}`)).body['failing_since'], timeout).not.toBeNull()
@@ -396,7 +400,7 @@ describe('names the fault', () => {
     for (const { id } of (await waiting()).slice(0, 5)) {
       change(
         box,
-        `INSERT INTO delivery_attempts (delivery_seq, number, started_at, ended_at, outcome, answer) SELECT seq, 90, ?, ?, 'deferred', '500' FROM deliveries_queue WHERE id = ?`,
+        `INSERT INTO delivery_attempts (delivery_seq, number, started_at, ended_at, outcome, answer) SELECT seq, 90, ?, ?, 'deferred', '{"status":500,"body":"canary","error":null}' FROM deliveries_queue WHERE id = ?`,
         new Date().toISOString(),
         new Date().toISOString(),
         id,
@@ -406,7 +410,7 @@ describe('names the fault', () => {
     expect(line).toMatchObject({
       subject: 'webhook',
       status: 'warn',
-      message: expect.stringContaining(`(all to ${webhook['id']})`),
+      message: expect.stringContaining(`the last one: it answered 500 (all to ${webhook['id']})`),
       fix: expect.stringContaining(`GET /v1/webhooks/${webhook['id']}/deliveries shows its responses`),
     })
     expect(line!.fix).not.toMatch(/port25|helo|ptr/)

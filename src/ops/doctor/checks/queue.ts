@@ -1,4 +1,5 @@
 import { hour, minute } from '../../../core/clock.ts'
+import { readStoredAnswer } from '../../../queue/courier.ts'
 import { type Database, join, sql, type Sql } from '../../../store/database.ts'
 import { about, sharedCheck, type Check, spell } from '../check.ts'
 import type { BoxContext } from '../context.ts'
@@ -126,8 +127,26 @@ async function lately(database: Database, kind: string, now: number): Promise<La
     tried: ended.length,
     done: ended.filter(({ outcome }) => outcome === 'done').length,
     lanes: new Set(ended.map(({ lane }) => lane)),
-    answer: ended[0]?.answer?.slice(0, 200) ?? null,
+    answer: ended[0]?.answer == null ? null : spoken(ended[0].answer).slice(0, 200),
   }
+}
+
+/** A stored answer in words; not the body that an endpoint answered with, which may repeat what it was sent. */
+function spoken(stored: string): string {
+  const answer = readStoredAnswer<{
+    response?: string
+    lost?: string
+    error?: string | { message: string } | null
+    status?: number
+  }>(stored)
+  if (typeof answer === 'string') return answer
+  const { response, lost, error, status } = answer
+  return (
+    response ??
+    lost ??
+    (typeof error === 'object' ? error?.message : error) ??
+    (status === undefined ? 'no words' : `it answered ${status}`)
+  )
 }
 
 /** Attempts beyond the first of each delivery, among the newest of all kinds. */

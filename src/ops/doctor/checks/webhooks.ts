@@ -24,7 +24,7 @@ export function webhooks({ database, now }: BoxContext): Check {
     const rows = await database.all<Row>(
       sql`SELECT id, url, active, failing_since, disabled_at, disabled_reason FROM webhooks
           WHERE (active = 1 AND failing_since IS NOT NULL AND failing_since <= ${new Date(now() - usual).toISOString()})
-            OR (active = 0 AND disabled_reason IS NOT NULL) ORDER BY seq DESC LIMIT ${maxLines}`,
+            OR (active = 0 AND disabled_reason IN ('gone', 'failing')) ORDER BY seq DESC LIMIT ${maxLines}`,
     )
     const lines = rows.map(({ id, url, active, failing_since, disabled_at, disabled_reason }) => {
       // the path may contain a secret of the receiver
