@@ -31,6 +31,9 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'log' | 'metrics'> {
 /** How long ended deliveries are kept, in milliseconds. */
 const defaultRetention = 30 * day
 
+/** Milliseconds after which a box looks for what others have enqueued into lanes in which it has work under way: they leave it to this one. */
+const lookInterval = 2000
+
 /** The longest wait of any retry, jitter included, in milliseconds. */
 const maxWait = 2 * day
 
@@ -50,6 +53,7 @@ export class Queue {
   readonly #closedLanes: ClosedLanes
   #state: 'idle' | 'open' | 'stopping' = 'idle'
   #timer: NodeJS.Timeout | undefined
+  #looks: NodeJS.Timeout | undefined
   #pumping: Promise<void> | undefined
   #again = false
   /** Something is due now, or will be when the next claim is made. */
@@ -244,6 +248,7 @@ export class Queue {
     database.run.onEnded(lookForInterrupted)
     // attempts may be recorded of which this run was not told
     database.onUnsure(lookForInterrupted)
+    if (database.run.shared) this.#looks = setInterval(() => this.#inFlight.idle || this.wake(), lookInterval).unref()
     this.wake()
   }
 
@@ -252,6 +257,7 @@ export class Queue {
     this.#state = 'stopping'
     this.#resultWriter.stop()
     clearTimeout(this.#timer)
+    clearInterval(this.#looks)
     await this.#pumping
     const { grace = 3000 } = this.#deps
     const timeout = new AbortController()

@@ -2088,7 +2088,7 @@ export interface WebhookDelivery {
   }[]
   /** of the last finished attempt */
   response_status: number | null
-  /** the first KiB of the response; less if it has many control characters */
+  /** the first KiB of the response; less if it has many control characters; null if the type of the event requires a scope that the caller lacks */
   response_body: string | null
   next_attempt_at: string | null
   created_at: string
@@ -2112,7 +2112,7 @@ export interface WebhookDeliveryWithRequest {
   }[]
   /** of the last finished attempt */
   response_status: number | null
-  /** the first KiB of the response; less if it has many control characters */
+  /** the first KiB of the response; less if it has many control characters; null if the type of the event requires a scope that the caller lacks */
   response_body: string | null
   next_attempt_at: string | null
   created_at: string

@@ -30,9 +30,10 @@ const unnamed = 'unknown'
 /** Milliseconds for which a box that was lost is known. */
 const known = day
 
-/** Removes the boxes that have not beaten for a while, and notes that they have not ended by themselves. */
+/** Removes the boxes that have not beaten for a while, and notes that they have not ended by themselves; those that run again are not lost. */
 const remove = `WITH gone AS (DELETE FROM boxes WHERE seen_at < ${now} - $1::bigint RETURNING name, seen_at)
-  INSERT INTO lost_boxes (name, seen_at) SELECT name, max(seen_at) FROM gone WHERE name IS NOT NULL GROUP BY name
+  INSERT INTO lost_boxes (name, seen_at) SELECT name, max(seen_at) FROM gone WHERE name IS NOT NULL
+    AND name NOT IN (SELECT name FROM boxes WHERE name IS NOT NULL AND seen_at >= ${now} - $1::bigint) GROUP BY name
   ON CONFLICT (name) DO UPDATE SET seen_at = excluded.seen_at`
 
 const listing = `SELECT name, run_id = $1 AS own, ${now} - seen_at AS since, 0 AS lost, clock_ahead AS ahead, delay,

@@ -40,6 +40,16 @@ test('the former run of a data directory has ended at once, one of another when 
   await expect.poll(registered).toEqual([database.run.id])
 })
 
+test('a box that runs again after its machine was restarted is not named among those that were lost', async () => {
+  await postgres().run(
+    target.database,
+    `INSERT INTO boxes (run_id, directory, name, seen_at) VALUES ('former', 'before the restart', 'one', 1), ('other', 'there', 'two', 1)`,
+  )
+  const { database } = await opened(target, { shared: true, directory: 'after the restart', name: 'one', heartbeat })
+  await expect.poll(registered).toEqual([database.run.id])
+  expect(await postgres().run(target.database, 'SELECT name FROM lost_boxes')).toEqual([{ name: 'two' }])
+})
+
 test('a box that cannot reach the database stops before others take it for ended, and is another run afterwards', async () => {
   const proxy = await cuttingProxy(postgres().port)
   onTestFinished(() => proxy.close())

@@ -62,6 +62,20 @@ test('boxes share the queue: each delivery is attempted once, and a lane by one 
   ])
 })
 
+test('what another box enqueues into a lane in which one has work under way does not wait for its end', async () => {
+  const one = await started(({ text }, signal) =>
+    text === 'slow' ? hangs({ lane: '', text }, signal) : Promise.resolve('thanks'),
+  )
+  await one.enqueue('first', 'lane')
+  await expect.poll(() => one.settled.length).toBe(1)
+  await one.enqueue('slow', 'lane')
+  await expect.poll(() => one.made).toContain('slow 1')
+  const other = await started()
+  await other.enqueue('next', 'lane')
+  await expect.poll(() => one.made, { timeout: 20_000 }).toContain('next 1')
+  expect(other.made).toEqual([])
+})
+
 test('what a living box has under way is its own; of one that was killed, another takes it up, once', async () => {
   const box = await started()
   const killed = child('store/postgres/children/hang.ts', [postgres().url(target.database), 'a', 'b', 'c'])

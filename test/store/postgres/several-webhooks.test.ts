@@ -47,6 +47,24 @@ test('a webhook that is deleted at one box gets nothing more from another, once 
   expect(sink.received.filter(({ path }) => path === '/')).toHaveLength(1)
 })
 
+test('what waits in the backlog of a box that has ended is taken up by another', async () => {
+  const boxes = await severalBoxes(postgres(), 1, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
+  const name = boxes[0].env['PILLARBOX_DATABASE__URL']!.split('/').at(-1)!
+  const sink = await WebhookSink.start()
+  await boxes[0].call('POST', '/v1/webhooks', { url: sink.url, events: ['identity.created'] })
+  await boxes[0].call('POST', '/v1/identities', { name: 'Ada' })
+  await sink.until(1)
+  await boxes[0].settled()
+  // as another box leaves it
+  await postgres().run(
+    name,
+    `INSERT INTO webhook_backlog (seq, account_id) SELECT seq, account_id FROM events WHERE type = 'identity.created'`,
+    `INSERT INTO boxes (run_id, directory, seen_at) VALUES ('other', 'there', floor(extract(epoch FROM clock_timestamp()) * 1000))`,
+  )
+  await sink.until(2)
+  expect(sink.received.map(({ body }) => body.id)).toEqual([sink.received[0]!.body.id, sink.received[0]!.body.id])
+})
+
 test('a success at one box ends the failures that another has seen', async () => {
   const boxes = await severalBoxes(postgres(), 1, { PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8' })
   const name = boxes[0].env['PILLARBOX_DATABASE__URL']!.split('/').at(-1)!

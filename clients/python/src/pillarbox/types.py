@@ -2154,7 +2154,7 @@ class WebhookDelivery(TypedDict):
     response_status: int | None
     """of the last finished attempt"""
     response_body: str | None
-    """the first KiB of the response; less if it has many control characters"""
+    """the first KiB of the response; less if it has many control characters; null if the type of the event requires a scope that the caller lacks"""
     next_attempt_at: str | None
     created_at: str
 
@@ -2189,7 +2189,7 @@ class WebhookDeliveryWithRequest(TypedDict):
     response_status: int | None
     """of the last finished attempt"""
     response_body: str | None
-    """the first KiB of the response; less if it has many control characters"""
+    """the first KiB of the response; less if it has many control characters; null if the type of the event requires a scope that the caller lacks"""
     next_attempt_at: str | None
     created_at: str
     request: WebhookDeliveryWithRequestRequest
