@@ -168,7 +168,11 @@ for (const way of routing) {
     expect(Number(/Overall exposure level[^:]*: ([\d.]+)/.exec(exposure)?.[1])).toBeLessThanOrEqual(2)
     await machine.must('systemctl reload pillarbox.service')
     await machine.must('systemctl start pillarbox-backup.service')
-    expect(await machine.must('find /var/backups/pillarbox -type f')).toMatch(/^\/var\/backups\/pillarbox\/pillarbox-\S+\.tar$/m)
+    const backup = (await machine.must('find /var/backups/pillarbox -type f')).trim()
+    expect(backup).toMatch(/^\/var\/backups\/pillarbox\/pillarbox-\S+\.tar$/)
+    expect(await machine.must('stat -c %a:%U:%G /etc/pillarbox/backup.passphrase')).toBe('640:root:pillarbox\n')
+    const verify = `pillarbox verify ${backup} --passphrase-file /etc/pillarbox/backup.passphrase`
+    expect(await machine.must(verify)).toContain('The master key decrypts all encrypted values')
     expect(await machine.must('journalctl --no-pager -u pillarbox -o cat')).toContain('settings reloaded')
     await machine.must('systemctl stop pillarbox.service')
     await expectRootLeavesNothing(machine)
