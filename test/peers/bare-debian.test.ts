@@ -178,7 +178,10 @@ for (const way of routing) {
     await expectRootLeavesNothing(machine)
     await machine.must('systemctl start pillarbox.service')
     await expectRead(machine, first_key)
+    const backUp = printedWith(page, 'Upgrading', 'pillarbox verify').filter((line) => !line.startsWith('pillarbox doctor'))
+    await machine.must(backUp)
     await expectUpgrade(machine, way, first_key)
+    await expectWayBack(machine, way, first_key)
   })
 }
 
@@ -250,4 +253,17 @@ async function expectUpgrade(machine: Machine, { upgrade }: Way, key: string): P
   await expectMail(machine, key)
   const { text: answer } = await machine.reach('curl', ['-sS', '-o', '/dev/null', '-w', '%{http_code}', 'http://127.0.0.1:8080/'])
   expect(answer).toBe('200')
+}
+
+/** Going back, as it is printed: the older program has the box as it was in the backup from before. */
+async function expectWayBack(machine: Machine, { name }: Way, key: string): Promise<void> {
+  const older = new RegExp(`^\\| ${name.replace(/^from (?:the )?/, '')} \\| \`(.+)\` \\|$`, 'm').exec(read(page))![1]!
+  await machine.must('pillarbox identity create Late')
+  await machine.must('systemctl stop pillarbox')
+  await machine.must(older.replaceAll('<older version>', '0.1.0'))
+  await machine.must(printedWith(page, 'Going back', 'pillarbox restore'))
+  await machine.must('systemctl start pillarbox')
+  expect(await machine.must('pillarbox --version')).toBe('0.1.0\n')
+  await expectRead(machine, key)
+  expect(await machine.must('pillarbox identity list')).not.toContain('Late')
 }
