@@ -30,7 +30,7 @@ const peers = [
   'test/**/*{killed,restart}*.test.ts',
   'test/torture/short.test.ts',
   'test/{http/fuzz,cards/model,outbound/hostile}.test.ts',
-  'test/ops/backup/{damage,full-disk}.test.ts',
+  'test/ops/backup/{damage,full-disk,pages}.test.ts',
   'test/certificates/self-signed.test.ts',
   'test/commands/completion.test.ts',
   'test/contract/{fuzz,routes}.test.ts',

@@ -81,9 +81,9 @@ export const smtp = Group({
   max_received: Whole(1, 1000)
     .prefault(50)
     .meta({ description: 'Maximum number of Received fields; a message with more is rejected as a mail loop', unit: 'fields' }),
-  tls: Group({ cert: certificateFile, key: keyFile })
-    .optional()
-    .meta({ description: 'Certificate for STARTTLS; without it a self-signed one is created in <data_dir>/tls' }),
+  tls: Group({ cert: certificateFile, key: keyFile }).optional().meta({
+    description: 'Certificate for STARTTLS; without it the one obtained by ACME, else a self-signed one in <data_dir>/tls',
+  }),
 })
 
 /** Processing of received mail. */

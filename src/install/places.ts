@@ -14,6 +14,8 @@ export interface Places {
   data: string
   keys: string
   config: string
+  /** The file with the passphrase of the keys in backups. */
+  passphrase: string
   log: string
   units: string
   /** For a system service. */
@@ -36,6 +38,7 @@ export function placesOf({ data, keys, config, units }: PlaceOptions, { root, cw
       data: '/var/lib/pillarbox',
       keys: at(keys ?? '/var/lib/pillarbox-keys'),
       config: file,
+      passphrase: join(dirname(file), 'backup.passphrase'),
       log: join(dirname(file), 'init.log'),
       units: at(units ?? '/etc/systemd/system'),
       backups: '/var/backups/pillarbox',
@@ -52,6 +55,7 @@ export function placesOf({ data, keys, config, units }: PlaceOptions, { root, cw
     data: directory,
     keys: at(keys ?? `${directory}-keys`),
     config: file,
+    passphrase: join(dirname(file), 'backup.passphrase'),
     log: join(dirname(file), 'init.log'),
     units: folder,
     sysusers: join(folder, 'pillarbox.sysusers.conf'),

@@ -4,7 +4,7 @@ import type { Places } from './places.ts'
 
 /** Why a box cannot be set up at these paths, and an error code; undefined when it can. Existing files are never overwritten. */
 export function refusal(places: Places, unitFiles: readonly string[]): [message: string, code: string] | undefined {
-  const { data, keys, config } = places
+  const { data, keys, config, passphrase } = places
   for (const folder of [data, keys]) {
     const isOther = existsSync(folder) && !lstatSync(folder).isDirectory()
     if (isOther) return [`${folder} exists and is not a directory.`, 'not_a_directory']
@@ -14,6 +14,10 @@ export function refusal(places: Places, unitFiles: readonly string[]): [message:
   }
   if (existsSync(config)) {
     return [`${config} exists already. Nothing was changed; move it away, or use --config for another file.`, 'config_exists']
+  }
+  if (existsSync(passphrase)) {
+    const advice = 'Nothing was changed; move it away, or use --config for a file in another directory.'
+    return [`${passphrase} exists already, and backups of an earlier box may need it. ${advice}`, 'passphrase_exists']
   }
   const strange = entries(data)
   if (strange.length > 0) {

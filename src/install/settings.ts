@@ -34,6 +34,7 @@ export function settingsText(choice: InitChoice, places: Places, day: string): s
     ['acme.email', agreed ? email : undefined],
     ['acme.listen', facesTheWeb ? ':80' : undefined],
     ['backup.directory', places.backups],
+    ['backup.passphrase_file', places.passphrase],
   ]
   const check = places.system
     ? 'Check it with: pillarbox config check'

@@ -139,6 +139,9 @@ test('compose-several.yaml has the addresses and ports of the example of HAProxy
   const ports = [...example.matchAll(/bind :::(\d+) v4v6/g)].map(([, port]) => `${port}:${port}`)
   expect(services.haproxy.ports.toSorted()).toEqual(ports.toSorted())
   expect(services.haproxy.volumes[0]).toMatch(/^\.\.\/config\/haproxy\.cfg\.example:/)
+  const { one, backup } = services
+  expect([backup.volumes, backup.entrypoint[0]]).toEqual([one.volumes, 'docker/nightly'])
+  for (const { logging } of Object.values<typeof one>(services)) expect(logging.options['max-size']).toBe('50m')
   for (const name of ['one', 'two']) {
     expect(example).toContain(`server ${name} ${addressOf(name)}:25 `)
     const { environment, volumes, build, hostname } = services[name]

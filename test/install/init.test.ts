@@ -20,7 +20,11 @@ interface Said {
 }
 
 async function pillarbox(cwd: string, ...words: string[]): Promise<Said> {
-  const { code, output, errors } = await run(process.execPath, [program, ...words], { cwd })
+  return pillarboxIn({}, cwd, ...words)
+}
+
+async function pillarboxIn(env: Record<string, string>, cwd: string, ...words: string[]): Promise<Said> {
+  const { code, output, errors } = await run(process.execPath, [program, ...words], { cwd, env })
   return { status: code, output: output.toString(), errors }
 }
 
@@ -91,14 +95,43 @@ test('the settings say what was chosen and why, are good, and neither they nor t
   expect(readFileSync(log, 'utf8')).not.toContain(first_key)
 })
 
-test('what is left to do names the settings, the records and the file of the key to keep', async () => {
+test('its backups have the keys, sealed under a passphrase of its own that only its file shows', async () => {
+  const directory = folder()
+  const made = await unattended(directory)
+  const { data, config, log } = JSON.parse(made.output)
+  const file = join(data, 'backup.passphrase')
+  expect(readFileSync(file, 'utf8')).toMatch(/^[A-Za-z0-9+/]{32}\n$/)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  const passphrase = readFileSync(file, 'utf8').trim()
+  for (const text of [made.output, readFileSync(config, 'utf8'), readFileSync(log, 'utf8')])
+    expect(text).not.toContain(passphrase)
+  mkdirSync(join(directory, 'backups'))
+  const env = { PILLARBOX_BACKUP__DIRECTORY: join(directory, 'backups') }
+  const backup = await pillarboxIn(env, directory, 'backup', '--auto', '--json', '--data', data)
+  expect(backup).toMatchObject({ status: 0, errors: '' })
+  const { file: tar, keys } = JSON.parse(backup.output)
+  expect(keys).toBe(true)
+  const verified = await pillarbox(directory, 'verify', tar, '--json', '--passphrase-file', file)
+  expect(verified).toMatchObject({ status: 0, errors: '' })
+  expect(JSON.parse(verified.output)).toMatchObject({ keys: 'opened' })
+  // a directory with nothing but the settings is as good as an empty one
+  for (const name of readdirSync(data)) {
+    if (!['pillarbox.yaml', 'backup.passphrase'].includes(name)) rmSync(join(data, name), { recursive: true })
+  }
+  rmSync(`${data}-keys`, { recursive: true })
+  expect(await pillarbox(directory, 'restore', tar, '--data', data, '--passphrase-file', file)).toMatchObject({ status: 0 })
+  expect(readFileSync(file, 'utf8').trim()).toBe(passphrase)
+  expect((await pillarbox(directory, 'domain', 'list', '--data', data)).output).toContain('agents.test')
+})
+
+test('what is left to do names the settings, the records and the file of the passphrase to keep', async () => {
   const directory = folder()
   const made = await pillarbox(directory, 'init', '--yes', '--offline', '--data', 'data', ...names)
   expect(made).toMatchObject({ status: 0 })
-  expect(made.output).toContain(`Keep a copy of ${join(directory, 'data-keys', 'master.key')} on another machine`)
+  expect(made.output).toContain(`Keep a copy of ${join(directory, 'data', 'backup.passphrase')} in another safe place`)
   expect(made.output).toContain(`domain check agents.test --config ${join(directory, 'data', 'pillarbox.yaml')}`)
   expect(made.output).not.toContain('/run/')
-  expect(existsSync(join(directory, 'data-keys', 'master.key'))).toBe(true)
+  expect(existsSync(join(directory, 'data', 'backup.passphrase'))).toBe(true)
 })
 
 test('a bootstrap key of the operator is used, and never shown', async () => {
@@ -129,6 +162,9 @@ test('what is there is never written over', async () => {
   }
   writeFileSync(join(directory, 'mine.yaml'), 'hostname: mine.test\n')
   await refused('config_exists', '--data', 'second', '--config', 'mine.yaml')
+  mkdirSync(join(directory, 'former'))
+  writeFileSync(join(directory, 'former', 'backup.passphrase'), 'of an earlier box\n')
+  await refused('passphrase_exists', '--data', 'second', '--config', 'former/pillarbox.yaml')
   mkdirSync(join(directory, 'photos'))
   writeFileSync(join(directory, 'photos', 'cat.jpg'), '')
   await refused('not_empty', '--data', 'photos')
@@ -143,12 +179,12 @@ test('what is there is never written over', async () => {
 test('what it wrote goes when it fails, and the next try finds nothing in its way', async () => {
   const directory = folder()
   writeFileSync(join(directory, 'file'), '')
-  const failed = await unattended(directory, '--units', 'file/units')
+  const failed = await unattended(directory, '--units', 'file/units', '--config', 'settings/pillarbox.yaml')
   expect(failed.status).toBe(1)
   const { message: said } = JSON.parse(failed.errors).error
   expect(said).toContain('The files it had written were removed')
   const copy = /\((\/[^)]*)\)/.exec(said)![1]!
-  expect(readFileSync(copy, 'utf8')).toContain('made file')
+  expect(readFileSync(copy, 'utf8')).toContain(`made file ${join(directory, 'settings', 'backup.passphrase')}`)
   rmSync(join(copy, '..'), { recursive: true })
   expect(readdirSync(directory)).toEqual(['file'])
   expect(await unattended(directory)).toMatchObject({ status: 0 })

@@ -168,13 +168,20 @@ for (const way of routing) {
     expect(Number(/Overall exposure level[^:]*: ([\d.]+)/.exec(exposure)?.[1])).toBeLessThanOrEqual(2)
     await machine.must('systemctl reload pillarbox.service')
     await machine.must('systemctl start pillarbox-backup.service')
-    expect(await machine.must('find /var/backups/pillarbox -type f')).toMatch(/^\/var\/backups\/pillarbox\/pillarbox-\S+\.tar$/m)
+    const backup = (await machine.must('find /var/backups/pillarbox -type f')).trim()
+    expect(backup).toMatch(/^\/var\/backups\/pillarbox\/pillarbox-\S+\.tar$/)
+    expect(await machine.must('stat -c %a:%U:%G /etc/pillarbox/backup.passphrase')).toBe('640:root:pillarbox\n')
+    const verify = `pillarbox verify ${backup} --passphrase-file /etc/pillarbox/backup.passphrase`
+    expect(await machine.must(verify)).toContain('The master key decrypts all encrypted values')
     expect(await machine.must('journalctl --no-pager -u pillarbox -o cat')).toContain('settings reloaded')
     await machine.must('systemctl stop pillarbox.service')
     await expectRootLeavesNothing(machine)
     await machine.must('systemctl start pillarbox.service')
     await expectRead(machine, first_key)
+    const backUp = printedWith(page, 'Upgrading', 'pillarbox verify').filter((line) => !line.startsWith('pillarbox doctor'))
+    await machine.must(backUp)
     await expectUpgrade(machine, way, first_key)
+    await expectWayBack(machine, way, first_key)
   })
 }
 
@@ -246,4 +253,17 @@ async function expectUpgrade(machine: Machine, { upgrade }: Way, key: string): P
   await expectMail(machine, key)
   const { text: answer } = await machine.reach('curl', ['-sS', '-o', '/dev/null', '-w', '%{http_code}', 'http://127.0.0.1:8080/'])
   expect(answer).toBe('200')
+}
+
+/** Going back, as it is printed: the older program has the box as it was in the backup from before. */
+async function expectWayBack(machine: Machine, { name }: Way, key: string): Promise<void> {
+  const older = new RegExp(`^\\| ${name.replace(/^from (?:the )?/, '')} \\| \`(.+)\` \\|$`, 'm').exec(read(page))![1]!
+  await machine.must('pillarbox identity create Late')
+  await machine.must('systemctl stop pillarbox')
+  await machine.must(older.replaceAll('<older version>', '0.1.0'))
+  await machine.must(printedWith(page, 'Going back', 'pillarbox restore'))
+  await machine.must('systemctl start pillarbox')
+  expect(await machine.must('pillarbox --version')).toBe('0.1.0\n')
+  await expectRead(machine, key)
+  expect(await machine.must('pillarbox identity list')).not.toContain('Late')
 }

@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { shownBySmtp } from '../certificates/shown.ts'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
@@ -154,6 +155,20 @@ describe.each(fronts)('a box behind $name, by the example we ship', ({ name, pro
     if (name !== 'nginx') return
     expect(answer.headers['retry-after']).toBe('5')
     expect(answer.body.error).toMatchObject({ type: 'internal_error', code: 'unavailable', status: 500 })
+  })
+
+  test('answers a CA for its own names from a directory, beside the box', async () => {
+    const { front } = await scene()
+    if (front.webroot === undefined) return
+    const folder = join(front.webroot, '.well-known', 'acme-challenge')
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'token-of-certbot'), 'token-of-certbot.thumbprint')
+    const ask = (token: string): Promise<Response> => fetch(`http://127.0.0.1:${front.http}/.well-known/acme-challenge/${token}`)
+    const answer = await ask('token-of-certbot')
+    expect([answer.status, await answer.text()]).toEqual([200, 'token-of-certbot.thumbprint'])
+    // one that is no file is the box's to answer
+    const other = await ask('another')
+    expect([other.status, other.headers.has('x-request-id')]).toEqual([404, true])
   })
 
   const ca = peer('pebble')

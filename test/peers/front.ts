@@ -18,6 +18,8 @@ export interface Front {
   http: number
   https: number
   ca: string
+  /** Where a program that obtains certificates for it puts its answers to the CA; undefined where it obtains them itself. */
+  webroot?: string
 }
 
 export interface Asked {
@@ -31,13 +33,14 @@ const config = new URL('../../config/', import.meta.url).pathname
 /** nginx, by the example that we ship; only ports and paths are others. */
 export async function nginx(program: string, box: number): Promise<Front> {
   const { folder, ports, pair } = await place()
-  for (const name of ['body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']) mkdirSync(join(folder, name))
+  for (const name of ['body', 'proxy', 'fastcgi', 'uwsgi', 'scgi', 'www']) mkdirSync(join(folder, name))
   const example = changed(readFileSync(join(config, 'nginx.conf.example'), 'utf8'), [
     [/listen 80 default_server;/, `listen 127.0.0.1:${ports.http} default_server;`],
     [/listen 443 ssl http2;/, `listen 127.0.0.1:${ports.https} ssl http2;`],
     [/listen \[::\]:80 default_server;/, ''],
     [/listen \[::\]:443 ssl http2;/, ''],
     [/server 127\.0\.0\.1:8080;/, `server 127.0.0.1:${box};`],
+    [/root \/var\/www\/html;/, `root ${join(folder, 'www')};`],
     [/\/etc\/letsencrypt\/live\/box\.example\.com\/fullchain\.pem/, join(folder, 'cert.pem')],
     [/\/etc\/letsencrypt\/live\/box\.example\.com\/privkey\.pem/, join(folder, 'key.pem')],
   ])
@@ -58,7 +61,7 @@ http {
 `,
   )
   await run(program, ['-p', folder, '-e', 'stderr', '-c', join(folder, 'nginx.conf')], ports.https)
-  return { ...ports, ca: pair.cert }
+  return { ...ports, ca: pair.cert, webroot: join(folder, 'www') }
 }
 
 /** Caddy, by the example that we ship; only ports and certificates are others. */

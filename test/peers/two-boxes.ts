@@ -14,7 +14,7 @@ import { MailSink } from '../support/mail-sink.ts'
 import { type Namespaces, namespacesOf } from '../support/namespaces.ts'
 import { type Cluster, startCluster } from '../support/patroni.ts'
 import { type BoxProcess, startProcess } from '../support/process.ts'
-import { run } from '../support/program.ts'
+import { run, succeed } from '../support/program.ts'
 import { Dialogue } from '../support/smtp.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
 
@@ -73,13 +73,9 @@ export class TwoBoxes {
     both.#processes.push(...cluster.processes, haproxy)
     // it takes all servers for primaries until its first checks
     while (!/postgresql\/db\d is DOWN/.test(haproxy.errors())) await sleep(50)
-    await both.serve('one')
-    // the first start says where the page is
-    while (!both.#boxes.get('one')!.output().includes('Pillarbox is running.')) await sleep(50)
-    await both.stop('one')
-    mkdirSync(join(own, 'two', 'keys'), { recursive: true, mode: 0o700 })
-    copyFileSync(join(own, 'one', 'keys', 'master.key'), join(own, 'two', 'keys', 'master.key'))
-    await Promise.all(names.map((name) => both.serve(name)))
+    await both.#make()
+    // the accounts come into the database with the first start
+    for (const name of names) await both.serve(name)
     await both.inTurns()
     return both
   }
@@ -89,20 +85,43 @@ export class TwoBoxes {
     for (const { child } of this.#processes) child.kill('SIGKILL')
   }
 
-  /** Starts a box with the settings of the page. */
-  async serve(name: Name): Promise<void> {
-    const own = join(this.#directory, name)
-    mkdirSync(own, { recursive: true })
+  /** Makes a box on one machine, moves it to the database, and takes its keys and settings to the other, by the page. */
+  async #make(): Promise<void> {
+    const [one, two] = names.map((name) => join(this.#directory, name))
+    const words = ['init', '--yes', '--offline', '--domain', 'example.com', '--hostname', 'mx.example.com']
+    await this.#command('one', this.#places('one'), ...words)
     const [settings] = blocksOf(page, 'yaml')
     const [url] = blocksOf(page, '')
-    writeFileSync(join(own, 'database-url'), url!, { mode: 0o640 })
-    writeFileSync(join(own, 'pillarbox.yaml'), settings!.replaceAll('/etc/pillarbox', own))
-    const [cert, key] = [join(this.#pair, 'cert.pem'), join(this.#pair, 'key.pem')]
-    const env = {
+    for (const own of [one!, two!]) {
+      mkdirSync(join(own, 'keys'), { recursive: true, mode: 0o700 })
+      writeFileSync(join(own, 'database-url'), url!, { mode: 0o640 })
+      writeFileSync(join(own, 'pillarbox.yaml'), settings!.replaceAll('/etc/pillarbox', own))
+    }
+    await this.#command('one', this.#env('one'), 'move', '--to', 'postgres')
+    for (const file of ['backup.passphrase', 'keys/master.key']) copyFileSync(join(one!, file), join(two!, file))
+  }
+
+  /** Runs a command on the machine of a box. */
+  async #command(name: Name, env: Record<string, string>, ...words: string[]): Promise<void> {
+    const [program, ...rest] = [...this.namespaces.in(name), process.execPath, `${root}src/main.ts`, ...words]
+    await succeed(program!, rest, { env })
+  }
+
+  /** Where a box has its files: as in a system installation, settings and passphrase beside each other. */
+  #places(name: Name): Record<string, string> {
+    const own = join(this.#directory, name)
+    return {
       PILLARBOX_CONFIG: join(own, 'pillarbox.yaml'),
       PILLARBOX_DATA_DIR: join(own, 'data'),
       PILLARBOX_KEYS_DIR: join(own, 'keys'),
       PILLARBOX_BOOTSTRAP_KEY: bootstrapKey,
+    }
+  }
+
+  #env(name: Name): Record<string, string> {
+    const [cert, key] = [join(this.#pair, 'cert.pem'), join(this.#pair, 'key.pem')]
+    return {
+      ...this.#places(name),
       PILLARBOX_HTTP__TLS__CERT: cert,
       PILLARBOX_HTTP__TLS__KEY: key,
       PILLARBOX_SMTP__TLS__CERT: cert,
@@ -115,8 +134,12 @@ export class TwoBoxes {
       PILLARBOX_SMS__PROVIDER: 'loopback',
       PILLARBOX_MIN_FREE: '0',
     }
+  }
+
+  /** Starts a box with the settings of the page. */
+  async serve(name: Name): Promise<void> {
     const [program, ...words] = [...this.namespaces.in(name), process.execPath, `${root}src/main.ts`, 'serve']
-    const started = startProcess(env, words, own, program)
+    const started = startProcess(this.#env(name), words, join(this.#directory, name), program)
     this.#processes.push(started)
     await started.said('started')
     this.#boxes.set(name, started)

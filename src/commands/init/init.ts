@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from 'commander'
@@ -96,6 +97,7 @@ interface Work {
 
 async function make(places: Places, choice: InitChoice, { units, findings, journal, signal }: Work): Promise<InitOutcome> {
   makeFolders(places, journal)
+  journal.put(places.passphrase, `${randomBytes(24).toString('base64')}\n`, 0o600)
   journal.put(places.config, settingsText(choice, places, new Date().toISOString().slice(0, 10)), 0o600)
   if (places.system) journal.link(join(places.data, 'pillarbox.yaml'), places.config)
   signal.throwIfAborted()
@@ -105,7 +107,7 @@ async function make(places: Places, choice: InitChoice, { units, findings, journ
   const zone = join(places.config, '..', `${choice.domain}.zone`)
   journal.put(zone, wholeZone(addresses, domain.zone), 0o644)
   if (places.packaged !== true) installUnits(places, units, journal)
-  if (places.system) handOver(places, [places.config], journal)
+  if (places.system) handOver(places, [places.config, places.passphrase], journal)
   signal.throwIfAborted()
   return {
     data: places.data,

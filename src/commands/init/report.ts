@@ -43,7 +43,8 @@ ${steps(outcome, places).join('\n\n')}
 ${readFileSync(zone, 'utf8')}`
 }
 
-function steps({ domain, config, units, zone, data, keys, setup_link }: InitOutcome, places: Places): string[] {
+function steps({ domain, config, units, zone, setup_link }: InitOutcome, places: Places): string[] {
+  const { passphrase } = places
   const command = places.system ? 'pillarbox' : join(program, 'bin', 'pillarbox')
   const own = places.system ? '' : ` --config ${config}`
   return [
@@ -52,8 +53,8 @@ function steps({ domain, config, units, zone, data, keys, setup_link }: InitOutc
     ...(setup_link === null
       ? []
       : [`3. Set your password, once the box runs (the link can be used once, within 24 hours):\n\n     ${setup_link}`]),
-    `${setup_link === null ? 3 : 4}. Keep a copy of ${join(keys, 'master.key')} on another machine: without it the encrypted data is lost.\n` +
-      `   Backups of ${data} (pillarbox backup, ${program}/docs/data.md) contain it only if backup.passphrase_file is set.`,
+    `${setup_link === null ? 3 : 4}. Keep a copy of ${passphrase} in another safe place, apart from the backups:\n` +
+      `   the keys in them open only with it (pillarbox backup --auto, ${program}/docs/data.md).`,
   ]
 }
 

@@ -26,8 +26,8 @@ export const reserved = /^(?:\.restoring|unfinished)(?:\/|$)/
 /** The lock files of a data directory. */
 const locks = ['lock', 'lock-journal', 'lock.pid']
 
-/** Names that a new file system has, and our own temporary ones. */
-const ignored = new Set(['lost+found', '.restoring', ...locks])
+/** Names that a new file system has, the settings that `pillarbox init` keeps beside the data, and our own temporary names. */
+const ignored = new Set(['lost+found', 'pillarbox.yaml', 'backup.passphrase', '.restoring', ...locks])
 
 /**
  * Creates a directory atomically: built beside its name and renamed, or, where an empty one exists (a mount, a service directory), built

@@ -152,12 +152,13 @@ export function restoring(dataDirectory: string): string {
   const data = quoted(dataDirectory)
   const damagedCopy = quoted(`${dataDirectory}.damaged`)
   const { uid, gid } = statSync(dataDirectory)
-  const own = existsSync(join(dataDirectory, 'pillarbox.yaml'))
-  const settings = own ? ` --config ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))}` : ''
-  const back = own ? ` && cp -a ${quoted(join(`${dataDirectory}.damaged`, 'pillarbox.yaml'))} ${data}` : ''
+  const own = ['pillarbox.yaml', 'backup.passphrase'].filter((name) => existsSync(join(dataDirectory, name)))
+  const copied = own.map((name) => quoted(join(`${dataDirectory}.damaged`, name)))
+  const back = copied.length > 0 ? ` && cp -a ${copied.join(' ')} ${data}` : ''
+  const settings = own.includes('pillarbox.yaml') ? ` --config ${quoted(join(dataDirectory, 'pillarbox.yaml'))}` : ''
   return (
     'Stop the box, and with FILE as the newest backup that pillarbox verify accepts, as root:\n' +
-    `mv ${data} ${damagedCopy} && install -d -m 700 -o ${uid} -g ${gid} ${data} && pillarbox restore FILE --data ${data}${settings}${back}\n` +
+    `mv ${data} ${damagedCopy} && install -d -m 700 -o ${uid} -g ${gid} ${data}${back} && pillarbox restore FILE --data ${data}${settings}\n` +
     'Then start it. Data newer than the backup is only in the directory that was moved: keep it.'
   )
 }
