@@ -129,27 +129,30 @@ test('a number whose purchase was answered to nobody is given back', async () =>
  */
 function goesAway(are: Sql, { stored = false, stays = false }): { back: () => void } {
   let [gone, away] = [false, false]
-  const leave = async (reader: Reader): Promise<void> => {
+  const failure = unsure(undefined)
+  const check = async (reader: Reader): Promise<void> => {
     const row = await reader.get<{ n: number }>(sql`SELECT count(*) AS n FROM phone_numbers WHERE ${are}`)
-    if (gone || row!.n < 2) return
-    gone = true
-    away = stays
-    throw unsure(undefined)
+    if (!gone && row!.n >= 2) throw failure
   }
   type Run = (this: Database, work: (tx: Transaction) => Promise<unknown>) => Promise<unknown>
   for (const { prototype } of [SqliteDatabase, PostgresDatabase]) {
     const real = prototype.transaction as Run
     const run: Run = async function (work) {
       if (away) throw unavailable(undefined)
-      const result = await real.call(this, async (tx) => {
-        const made = await work(tx)
-        if (!stored) await leave(tx)
-        return made
-      })
-      await leave(this)
-      return result
+      try {
+        const result = await real.call(this, async (tx) => {
+          const made = await work(tx)
+          if (!stored) await check(tx)
+          return made
+        })
+        if (stored) await check(this)
+        return result
+      } catch (error) {
+        if (error === failure) [gone, away] = [true, stays]
+        throw error
+      }
     }
-    const spy = vi.spyOn(prototype, 'transaction').mockImplementation(run as typeof prototype.transaction)
+    const spy = vi.spyOn(prototype, 'transaction').mockImplementation(run)
     onTestFinished(() => spy.mockRestore())
   }
   return { back: () => void (away = false) }
