@@ -1,6 +1,6 @@
 import type { Basis } from '../basis.ts'
 import { iso } from '../core/clock.ts'
-import { conflict, invalid, notFound } from '../core/fault.ts'
+import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import { sql } from '../store/database.ts'
@@ -54,19 +54,31 @@ export class Accounts {
 
   /** Creates an account with a login. Throws Fault when the name or address is taken, or the password is too weak. */
   async add(input: { name: string; email: string; password: string }): Promise<Account> {
-    const { clock, state, logins } = this.#deps
+    const { clock, state, logins, hashes } = this.#deps
     const name = checked(Name, input.name, 'name')
     const email = checked(Email, input.email, 'email')
     const entry = { id: newId('acct'), name, created_at: iso(clock.now()) }
     requirePassword(input.password, email)
     await logins.requireFree(email, '')
+    const password = await hashes.hash(input.password)
     await state.update(({ accounts }) => {
       if (accounts.some((other) => folded(other.name) === folded(name))) {
         throw conflict(`There is an account named ${name}.`, { param: 'name' })
       }
       accounts.push(entry)
     })
-    return this.#setLogin(entry, undefined, { ...input, email, removeSecondFactor: false })
+    const set = this.#setLogin(entry, undefined, { email, password, removeSecondFactor: false })
+    const person = await set.catch(async (error: unknown) => {
+      await this.#removeUnlessStored(entry, error)
+      throw error
+    })
+    return this.#toAccount(entry, person)
+  }
+
+  /** Takes an account without a login off the list again. After `storage_unsure` it may have one, and stays for the operator to look at. */
+  async #removeUnlessStored({ id }: Entry, error: unknown): Promise<void> {
+    if (error instanceof Fault && error.code === 'storage_unsure') return
+    await this.#deps.state.update((state) => void (state.accounts = state.accounts.filter((entry) => entry.id !== id)))
   }
 
   /**
@@ -78,26 +90,27 @@ export class Accounts {
     const email = input.email === undefined ? before?.email : checked(Email, input.email, 'email')
     if (email === undefined) throw invalid('email', `${entry.name} has no e-mail address yet: provide one.`, 'missing')
     requirePassword(input.password, email)
-    return this.#setLogin(entry, before, { ...input, email })
+    const password = await this.#deps.hashes.hash(input.password)
+    return this.#toAccount(entry, await this.#setLogin(entry, before, { ...input, email, password }))
   }
 
+  /** Stores the login of a person, whose id it returns. `password` is its hash. */
   async #setLogin(
     entry: Entry,
     before: LoginRow | undefined,
     input: { email: string; password: string; removeSecondFactor: boolean },
-  ): Promise<Account> {
-    const { database, clock, logins, hashes, factor, sessions } = this.#deps
-    const { email, removeSecondFactor } = input
-    const credentials = { email, password: await hashes.hash(input.password), at: iso(clock.now()) }
-    const { personId } = await database.transaction(async (tx) => {
+  ): Promise<string> {
+    const { database, clock, logins, factor, sessions } = this.#deps
+    const { email, password, removeSecondFactor } = input
+    const credentials = { email, password, at: iso(clock.now()) }
+    return database.transaction(async (tx) => {
       const login = before
         ? await logins.change(tx, before.id, credentials)
         : await logins.insert(tx, { ...credentials, account_id: entry.id, role: 'owner' })
       if (removeSecondFactor) await factor.clear(tx, login.id)
       await sessions.endAll(tx, login, null)
-      return { id: entry.id, personId: login.id }
+      return login.id
     })
-    return this.#toAccount(entry, personId)
   }
 
   async #find(who: string): Promise<{ entry: Entry; login: LoginRow | undefined }> {

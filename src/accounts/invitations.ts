@@ -12,6 +12,7 @@ import type { AcceptanceInput, Invitation, InvitationInput, InvitationLink, Pers
 import { requireNoKey, toPerson } from './people.ts'
 import { keyHash } from './secret.ts'
 import type { LoginChanges } from './sign-in/login-changes.ts'
+import { folded } from './sign-in/logins.ts'
 import { requirePassword } from './sign-in/password-rules.ts'
 import type { SignInDeps } from './sign-in/sign-in.ts'
 
@@ -43,7 +44,7 @@ export class Invitations {
 
   /**
    * Throws Fault 403, code `session_required` for a key, `wrong_password`; 409, code `email_taken`, `too_many_people`. An earlier invitation of the
-   * same address to the account ends.
+   * same address to the account, in whatever case of its letters, ends.
    */
   async create(caller: Caller, { email, role, password }: InvitationInput): Promise<InvitationLink> {
     const { database, clock, log, logins, changes, keys, publicUrl } = this.#deps
@@ -65,9 +66,7 @@ export class Invitations {
       await keys.origins.requireAdmitted(tx, caller)
       await logins.requireFree(email, '', tx)
       const { account_id } = caller
-      await tx.run(
-        sql`DELETE FROM invitations WHERE account_id = ${account_id} AND (email = ${email} OR expires_at <= ${row.created_at})`,
-      )
+      await dropEarlier(tx, account_id, email, row.created_at)
       await requireRoom(tx, account_id)
       await tx.run(
         sql`INSERT INTO invitations (id, account_id, email, role, hash, created_by, created_at, expires_at)
@@ -145,6 +144,15 @@ export class Invitations {
     const row = await reader.get<InvitationRow>(sql`SELECT * FROM invitations WHERE hash = ${keyHash(token)}`)
     if (!row || Date.parse(row.expires_at) <= clock.now() || !accounts.exists(row.account_id)) throw invalidInvitation()
     return row
+  }
+}
+
+/** Deletes the invitations of an address, in any case of its letters, and those that have expired by `now` (ISO 8601). An account has at most 100. */
+async function dropEarlier(tx: Transaction, accountId: string, email: string, now: string): Promise<void> {
+  const rows = await tx.all<InvitationRow>(sql`SELECT * FROM invitations WHERE account_id = ${accountId}`)
+  for (const { id, email: invited, expires_at } of rows) {
+    if (folded(invited) !== folded(email) && expires_at > now) continue
+    await tx.run(sql`DELETE FROM invitations WHERE id = ${id}`)
   }
 }
 

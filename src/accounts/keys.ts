@@ -261,17 +261,38 @@ export class Keys {
    * can create others would be left; 403, code `former_secret`, when the caller uses an old secret, or a key that was created with one, and
    * did not create this key.
    */
-  async revoke(caller: Caller, id: string, keep: boolean): Promise<KeyRevoked> {
-    const [ids, ended] = await this.#database.transaction(async (tx) => {
+  revoke(caller: Caller, id: string, keep: boolean): Promise<KeyRevoked> {
+    return this.#revoke(id, keep, caller.key_id, async (tx) => {
       await this.origins.requireAdmitted(tx, caller)
       const row = await this.#row(tx, caller, id)
       requireScopes(caller, JSON.parse(row.scopes) as Scope[])
       await this.#limits.requireCurrent(tx, caller)
       await this.#limits.requireOwn(tx, caller, id)
+      return row
+    })
+  }
+
+  /**
+   * Revokes the key of a grant, and what was created with it, for who holds a token of the grant: a leaked token ends also while the account is
+   * stopped, and after the key was rotated. Throws Fault 404 once the key is revoked.
+   */
+  revokeGrant(holder: Holder, id: string): Promise<KeyRevoked> {
+    return this.#revoke(id, false, null, (tx) => this.#row(tx, holder, id))
+  }
+
+  /** `found` reads the key, and checks who revokes it; `spared` is a key that does not end with this one. */
+  async #revoke(
+    id: string,
+    keep: boolean,
+    spared: string | null,
+    found: (tx: Transaction) => Promise<KeyRow>,
+  ): Promise<KeyRevoked> {
+    const [ids, ended] = await this.#database.transaction(async (tx) => {
+      const row = await found(tx)
       // before all that it created is looked for
       const maker = await tx.get(sql`SELECT 1 FROM api_keys WHERE id = ${id} AND ${makesOthers}`)
       if (maker) await this.#limits.requireAnother(tx, row, keep)
-      const all = keep ? [id] : await this.origins.madeWith(tx, id, caller.key_id)
+      const all = keep ? [id] : await this.origins.madeWith(tx, id, spared)
       const which = sql`SELECT value FROM json_each(${JSON.stringify(all)})`
       const revoked_at = iso(this.#clock.now())
       const revoked = await tx.all<{ id: string; makes: number }>(
@@ -375,7 +396,7 @@ export class Keys {
     return { id, label, scopes, key_prefix, identity_id, rate_limit, created_by, rotated_by, ...dates }
   }
 
-  async #row(reader: Reader, caller: Caller, id: string): Promise<KeyRow> {
+  async #row(reader: Reader, caller: Holder, id: string): Promise<KeyRow> {
     const row = await reader.get<KeyRow>(
       sql`SELECT * FROM api_keys WHERE id = ${id} AND account_id = ${caller.account_id} AND revoked_at IS NULL`,
     )

@@ -152,6 +152,7 @@ export class Identities {
     const row = await this.#deps.database.transaction(async (tx) => {
       const before = await this.row(caller, id, tx)
       requireNoLonger(caller, before, change)
+      requireNotResumed(caller, before, change)
       if (name !== undefined && nameKey(name) !== nameKey(before.name)) await this.#requireFree(tx, before.account_id, name)
       const after: IdentityRow = {
         ...before,
@@ -399,6 +400,16 @@ function requireNoLonger({ identity_id }: Visibility, before: IdentityRow, { exp
     'forbidden',
     `A key that is bound to an identity cannot prolong it: expires_at can be no later than ${before.expires_at}.`,
     { code: 'beyond_own', param: 'expires_at' },
+  )
+}
+
+/** Throws Fault 403, code `beyond_own`, when a key that is bound to an identity would lift its suspension. */
+function requireNotResumed({ identity_id }: Visibility, before: IdentityRow, { status }: IdentityChange): void {
+  if (identity_id === null || before.status !== 'suspended' || status !== 'active') return
+  throw new Fault(
+    'forbidden',
+    'A key that is bound to an identity cannot lift its suspension. Ask whoever manages it to set its status to active.',
+    { code: 'beyond_own', param: 'status' },
   )
 }
 

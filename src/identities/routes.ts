@@ -60,7 +60,7 @@ export function routes(identities: Identities): AnyRoute[] {
       audit: 'identity.changed',
       summary: 'Change an identity',
       description:
-        'metadata is merged; a null removes a key. Mail to a suspended identity is deferred (450 4.2.1). A key that is bound to it cannot make expires_at later (forbidden, code beyond_own).',
+        'metadata is merged; a null removes a key. Mail to a suspended identity is deferred (450 4.2.1). A key that is bound to it cannot make expires_at later, nor lift a suspension (forbidden, code beyond_own).',
       body: IdentityChange,
       reply: Identity,
       example: { body: { metadata: { team: 'sales' } } },

@@ -27,13 +27,13 @@ export class AnswerText {
     return true
   }
 
-  /** Adds what fits of a text that others wrote, from `offset` on. Returns where the next part begins; null after the last. */
+  /** Adds what fits of a text that others wrote, from `offset` on. Returns where the next part begins, which is `offset` if nothing fits; null after the last. */
   page(text: string, offset: number, longest = longestAnswer): number | null {
     const part = upToLength(text.slice(offset), Math.max(0, Math.min(this.#left, longest)))
     this.#fenced.push(part)
     this.#left -= part.length + 1
     const next = offset + part.length
-    return next < text.length && part !== '' ? next : null
+    return next < text.length ? next : null
   }
 
   get left(): number {

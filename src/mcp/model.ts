@@ -92,6 +92,7 @@ export const inputs = {
   read_login: {
     service: z.string().min(1).max(2048),
     purpose: z.string().min(1).max(500).optional(),
+    offset: Offset,
   },
   one_time_password: { service: z.string().min(1).max(128) },
   identity_token: { audience: z.string().min(1).max(512).describe('who will verify it: its URL') },

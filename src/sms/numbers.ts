@@ -75,27 +75,29 @@ export class Numbers {
     const country = wanted ?? usual()
     const id = newId('phone')
     this.#buying.add(id)
+    let held: ProviderNumber | undefined
     try {
       await this.#want(id, accountId, identityId, country, provider)
-      const held = provider.provision ? await provider.provision(country, id) : await this.#take(provider, id, wanted)
+      held = provider.provision ? await provider.provision(country, id) : await this.#take(provider, id, wanted)
+      const { number, provider_id } = held
       await database.transaction((tx) =>
-        tx.run(sql`UPDATE phone_numbers SET number = ${held.number}, provider_id = ${held.provider_id} WHERE id = ${id}`),
+        tx.run(sql`UPDATE phone_numbers SET number = ${number}, provider_id = ${provider_id} WHERE id = ${id}`),
       )
       return {
-        number: held.number,
+        number,
         assign: (tx, owner) => this.#assign(tx, id, owner).then(() => tx.afterCommit(() => this.#buying.delete(id))),
         giveBack: () => this.#giveBack(id),
       }
     } catch (error) {
-      // if the number was bought anyway, it is found by the name of the intent; a Fault is from before the purchase
-      await database.transaction((tx) =>
+      // if the number was bought anyway, it is found by the name of the intent; a provider's Fault is from before the purchase
+      const bought = held !== undefined || !(error instanceof Fault)
+      await this.#abandonIntent(id, (tx) =>
         tx.run(
-          error instanceof Fault
-            ? sql`DELETE FROM phone_numbers WHERE id = ${id}`
-            : sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id}`,
+          bought
+            ? sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id}`
+            : sql`DELETE FROM phone_numbers WHERE id = ${id}`,
         ),
       )
-      this.#buying.delete(id)
       if (error instanceof Fault) throw identityId === null ? ofIdentity(error) : error
       log.error({ err: error, provider: provider.name, country, intent: id }, 'phone number could not be provisioned')
       const reason = error instanceof Error ? error.message : 'it failed'
@@ -256,9 +258,20 @@ export class Numbers {
     await this.#deps.events.append(tx, phoneProvisioned, { account_id, identity_id: identityId, data: toPhoneNumber(row!) })
   }
 
-  async #giveBack(id: string): Promise<void> {
-    await this.#deps.database.transaction((tx) => this.#release(tx, sql`id = ${id}`))
-    this.#buying.delete(id)
+  /** Releases the number unless it was assigned, also by a transaction of which the database said only that it may be stored. */
+  #giveBack(id: string): Promise<void> {
+    return this.#abandonIntent(id, (tx) => this.#release(tx, sql`id = ${id} AND status = 'wanted'`))
+  }
+
+  /** Stores that an intent is given up. Where that fails, the next `reconcile` gives it up: the caller is told why there is no number. */
+  async #abandonIntent(id: string, store: (tx: Transaction) => Promise<unknown>): Promise<void> {
+    try {
+      await this.#deps.database.transaction(store)
+    } catch (error) {
+      this.#deps.log.error({ err: error, intent: id }, 'phone number could not be given back')
+    } finally {
+      this.#buying.delete(id)
+    }
   }
 
   async #release(tx: Transaction, where: ReturnType<typeof sql>): Promise<void> {

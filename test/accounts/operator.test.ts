@@ -1,7 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { generateSync } from 'otplib'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { PasswordHashes } from '../../src/accounts/sign-in/password-hash.ts'
+import { Fault } from '../../src/core/fault.ts'
 import { appliance, type Appliance } from '../support/appliance.ts'
 import { attempt, person, signIn, withPassword } from '../support/people.ts'
 import { run } from '../support/program.ts'
@@ -75,6 +77,26 @@ test('another’s password is set on the machine of the box only, whatever a key
   const page = await signIn(box, input)
   const hers = await page.call('GET', '/v1/accounts')
   expect([hers.status, hers.body.error.code]).toEqual([403, 'operator_only'])
+})
+
+test('an account that could not be added is not there, and is added by a repetition', async () => {
+  const box = await appliance()
+  const grace = { email: 'grace@example.com', password: 'a password of her own' }
+  const add = (name: string) => box.call('POST', '/v1/accounts', { name, ...grace })
+  const names = async () => (await box.call('GET', '/v1/accounts')).body.data.map(({ name }) => name as string)
+  // as when many sign in at once
+  const busy = new Fault('rate_limited', 'Too many sign-ins are in progress.', { code: 'busy' })
+  const hash = vi.spyOn(PasswordHashes.prototype, 'hash').mockRejectedValueOnce(busy)
+  onTestFinished(() => hash.mockRestore())
+  expect((await add('Grace')).body.error['code']).toBe('busy')
+  expect(await names()).toEqual(['default'])
+  const answers = await Promise.all([add('Grace'), add('Grace Hopper')])
+  expect(answers.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([201, 409])
+  const added = answers.find(({ status }) => status === 201)!.body
+  expect(await names()).toEqual(['default', added['name']])
+  await box.restart()
+  expect(await names()).toEqual(['default', added['name']])
+  expect((await signIn(box, grace)).cookie).not.toBe('')
 })
 
 test('an account is not added by a key that does not decide about holds: its owner would be one whom no policy holds', async () => {

@@ -85,6 +85,18 @@ test('an invitation ends after three days, when it is withdrawn, and by a new on
   expect(code(await accept(box, 'guessed'))).toEqual([403, 'invitation_invalid'])
 })
 
+test('an invitation replaces an earlier one of the same address in other letters, and none of another account', async () => {
+  const { box, owner } = await owned()
+  await box.app.accounts.add({ name: 'Other', email: 'eve@example.com', password: ada.password })
+  const eve = await signIn(box, { email: 'eve@example.com', password: ada.password })
+  const elsewhere = await invited(eve, 'Grace@Example.com', 'owner')
+  const mistaken = await invited(owner, 'Grace@Example.com', 'owner')
+  const { id } = await invited(owner, 'grace@example.com', 'reader')
+  expect((await owner.call('GET', '/v1/people/invitations')).body.data).toMatchObject([{ id, role: 'reader' }])
+  expect(code(await accept(box, mistaken['token']!))).toEqual([403, 'invitation_invalid'])
+  expect((await accept(box, elsewhere['token']!)).status).toBe(200)
+})
+
 test('each role may do what it says, and sign out and change its own password', async () => {
   const { box, owner } = await owned()
   const approver = await joined(box, owner, 'grace@example.com', 'approver')

@@ -61,3 +61,18 @@ test('a key that is bound to one identity reads that identity, and sees only it 
   expect((await box.call('GET', `/v1/identities/${ada.id}`, undefined, writer)).body.error['code']).toBe('insufficient_scope')
   expect((await box.call('GET', '/v1/whoami', undefined, writer)).body['identity']).toMatchObject({ id: ada.id })
 })
+
+test('a key that is bound to an identity can suspend it, and not lift a suspension', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: bound } = await box.call('POST', '/v1/api-keys', { scopes: ['identities:write'], identity_id: ada.id })
+  const change = async (input: object, given: { key: string } | undefined = { key: bound['key'] as string }) => {
+    const { status, body } = await box.call('PATCH', `/v1/identities/${ada.id}`, input, given)
+    return [status, body['status'] ?? [body.error['code'], body.error['param']]]
+  }
+  expect(await change({ status: 'active' })).toEqual([200, 'active'])
+  expect(await change({ status: 'suspended' })).toEqual([200, 'suspended'])
+  expect(await change({ status: 'active' })).toEqual([403, ['beyond_own', 'status']])
+  expect(await change({ status: 'suspended', metadata: { note: 'x' } })).toEqual([200, 'suspended'])
+  expect(await change({ status: 'active' }, { key: box.key })).toEqual([200, 'active'])
+})

@@ -35,7 +35,7 @@ test('a login is read by its label, host or id, exactly, and with what it goes w
   expect((await client.call('whoami')).text).toContain('Login: GitHub (github.com) (ada)')
   for (const service of ['github', 'github.com', id, 'GitHub (github.com) (ada)']) {
     const { text, data } = await client.call('read_login', { service, purpose: 'to open an issue' })
-    expect(data).toEqual({ id })
+    expect(data).toEqual({ id, next_offset: null })
     expect(text).toContain('username (in JSON): "ada"\npassword (in JSON): "correct \\"horse\\"\\nbattery"\n')
     expect(text).toContain(`one-time password: one_time_password {"service":"${totp['id']}"}`)
     expect(text).toContain('codes')
@@ -44,6 +44,30 @@ test('a login is read by its label, host or id, exactly, and with what it goes w
   }
   const { body: events } = await box.call('GET', `/v1/identities/${ada.id}/events?type=login.revealed`)
   expect(events.data).toHaveLength(4)
+})
+
+test('a login that is longer than an answer is read in several, each of which says how to go on', async () => {
+  const notes = Array.from({ length: 1000 }, (_, number) => `note ${number} 🎈`).join('\n')
+  const secrets = { username: 'ada', password: `${'"'.repeat(4000)}end`, api_key: 'k'.repeat(4096) }
+  await stored({ label: 'Archive', notes })
+  await stored({ label: 'Vault', ...secrets, notes })
+  const client = await connected()
+  const read = async (service: string): Promise<string> => {
+    let text = ''
+    for (let next: Record<string, unknown> | undefined = {}; next;) {
+      const told = await client.call('read_login', { service, ...next })
+      expect(told.text.length).toBeLessThanOrEqual(8000)
+      const more = /\nMore: offset (\d+) of \d+$/.exec(told.text)
+      const shown = told.text.slice(0, more?.index).replace(/<<untrusted (\w+)\n([^]*)\nuntrusted \1>>/, '$2')
+      text += shown.replaceAll('\n', '')
+      next = more ? { offset: Number(more[1]) } : undefined
+      expect(told.data['next_offset']).toBe(next?.['offset'] ?? null)
+    }
+    return text
+  }
+  const lines = Object.entries(secrets).map(([name, secret]) => `${name} (in JSON): ${JSON.stringify(secret)}`)
+  expect(await read('Archive')).toBe(notes.replaceAll('\n', ''))
+  expect(await read('Vault')).toBe([...lines, notes.replaceAll('\n', '')].join(''))
 })
 
 test('of a login that is not there the nearest is named, and of several of one name all', async () => {

@@ -111,6 +111,11 @@ async function token(given: Record<string, string>): Promise<{ status: number; b
   return { status: response.status, body: (await response.json()) as Record<string, string> }
 }
 
+async function revoke(given: string): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`${box.url}/oauth/revoke`, { method: 'POST', body: new URLSearchParams({ token: given }) })
+  return { status: response.status, body: await response.json() }
+}
+
 async function granted(scopes?: string[]): Promise<{ client_id: string; tokens: Record<string, string> }> {
   const client_id = await registered()
   const code = await codeFor(query(client_id), {}, scopes)
@@ -263,6 +268,40 @@ describe('what is granted', () => {
     expect((await list(tokens['access_token']!)).status).toBe(200)
     const refreshed = await token({ grant_type: 'refresh_token', refresh_token: tokens['refresh_token']!, client_id })
     expect(refreshed.body['error']).toBeUndefined()
+  })
+
+  test('ends while the account is stopped: when it is revoked, and when a token or code comes twice', async () => {
+    const [revoked, stolen] = [await granted(), await granted()]
+    const client_id = await registered()
+    const code = await codeFor(query(client_id))
+    const given = { grant_type: 'authorization_code', code, client_id, redirect_uri: callback, code_verifier: verifier }
+    const { body: redeemed } = await token(given)
+    await person.call('POST', '/v1/account/stop', {})
+    const { status, body } = await revoke(revoked.tokens['refresh_token']!)
+    expect([status, body]).toEqual([200, {}])
+    const again = {
+      grant_type: 'refresh_token',
+      refresh_token: stolen.tokens['refresh_token']!,
+      client_id: stolen.client_id,
+    }
+    const thief = await token(again)
+    expect(thief.status).toBe(200)
+    expect((await token(again)).body['error']).toBe('invalid_grant')
+    expect((await token(given)).body['error']).toBe('invalid_grant')
+    await person.call('POST', '/v1/account/resume', {})
+    for (const { access_token } of [revoked.tokens, thief.body, redeemed]) expect((await list(access_token!)).status).toBe(401)
+    const { body: left } = await token({ ...again, refresh_token: thief.body['refresh_token']! })
+    expect(left['error']).toBe('invalid_grant')
+  })
+
+  test('ends when it is revoked after an owner has given its key a new secret, which ends too', async () => {
+    const { tokens } = await granted()
+    const { body: keys } = await person.call('GET', '/v1/api-keys?limit=1')
+    const { body: rotated } = await person.call('POST', `/v1/api-keys/${keys.data[0].id}/rotate`, { grace_seconds: 600 })
+    expect((await list(tokens['access_token']!)).status).toBe(200)
+    const { status, body } = await revoke(tokens['refresh_token']!)
+    expect([status, body]).toEqual([200, {}])
+    for (const key of [tokens['access_token']!, rotated.key]) expect((await list(key)).status).toBe(401)
   })
 
   test('is in the audit log with its client, and so is what the client reads', async () => {

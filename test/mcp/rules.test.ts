@@ -270,6 +270,23 @@ test('an answer has at most 8,000 characters, and the next ones go on where it e
   expect(next.data['ids']).toHaveLength(2)
 })
 
+test('the next part of a message with its quotes is of the text with quotes', async () => {
+  const client = await connected(all)
+  const quoted = Array.from({ length: 400 }, (_, number) => `> line ${number} of what was written before`)
+  const written = ['I agree.', '', 'On 1 July 2026 Bob wrote:', ...quoted].join('\n')
+  const id = await arrived(client, { Subject: 'Re: Quotes in parts' }, `${written}\n`)
+  let text = ''
+  for (let next: Record<string, unknown> | undefined = { full: true }; next;) {
+    const told = await client.call('read_message', { id, ...next })
+    const body = /<<untrusted (\w+)\n([^]*)\nuntrusted \1>>/.exec(told.text)![2]!
+    text += body.slice(body.indexOf('---\n') + (body.includes('---\n') ? 4 : 1))
+    // as it is told
+    const more = /^More: (full, )?offset (\d+)/m.exec(told.text)
+    next = more ? { ...(more[1] && { full: true }), offset: Number(more[2]) } : undefined
+  }
+  expect(text.trim()).toBe(written)
+})
+
 test('of rows that do not fit into an answer the cursor shows the rest, and none is passed over', async () => {
   const { body: carol } = await box.call('POST', '/v1/identities', { name: 'Carol Long' })
   const client = await connected(all, { identity: carol['id'] as string })

@@ -1,6 +1,10 @@
 import { join } from 'node:path'
 import { openStore } from '../support/open-store.ts'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { type Database, type Reader, sql, type Sql, type Transaction } from '../../src/store/database.ts'
+import { PostgresDatabase } from '../../src/store/postgres/database.ts'
+import { unavailable, unsure } from '../../src/store/postgres/failures.ts'
+import { SqliteDatabase } from '../../src/store/sqlite/database.ts'
 import { accountKey } from '../support/account-key.ts'
 import { account, announced, library, listed, refuses, token } from '../support/twilio-stub.ts'
 import { inbox, origin, twilioBox as box } from './twilio-box.ts'
@@ -115,6 +119,89 @@ test('a number whose purchase was answered to nobody is given back', async () =>
   expect(lost.body).toMatchObject({ error: { code: 'sms_provider_error' } })
   expect(stub.numbers.size).toBe(2)
   await opened.restart()
+  await opened.settled()
+  expect(stub.numbers.size).toBe(1)
+})
+
+/**
+ * The server of the database goes away at the commit after which two numbers are so, which it has `stored` or not. It is back at once, or, if it `stays`
+ * away, when `back` is called.
+ */
+function goesAway(are: Sql, { stored = false, stays = false }): { back: () => void } {
+  let [gone, away] = [false, false]
+  const failure = unsure(undefined)
+  const check = async (reader: Reader): Promise<void> => {
+    const row = await reader.get<{ n: number }>(sql`SELECT count(*) AS n FROM phone_numbers WHERE ${are}`)
+    if (!gone && row!.n >= 2) throw failure
+  }
+  type Run = (this: Database, work: (tx: Transaction) => Promise<unknown>) => Promise<unknown>
+  for (const { prototype } of [SqliteDatabase, PostgresDatabase]) {
+    const real = prototype.transaction as Run
+    const run: Run = async function (work) {
+      if (away) throw unavailable(undefined)
+      try {
+        const result = await real.call(this, async (tx) => {
+          const made = await work(tx)
+          if (!stored) await check(tx)
+          return made
+        })
+        if (stored) await check(this)
+        return result
+      } catch (error) {
+        if (error === failure) [gone, away] = [true, stays]
+        throw error
+      }
+    }
+    const spy = vi.spyOn(prototype, 'transaction').mockImplementation(run)
+    onTestFinished(() => spy.mockRestore())
+  }
+  return { back: () => void (away = false) }
+}
+
+const areAssigned = sql`status = 'active'`
+const areBought = sql`provider_id IS NOT NULL`
+
+test.each(['POST /v1/identities', 'POST …/phone'])(
+  '%s: a number stays assigned if the database has stored so without an answer',
+  async (way) => {
+    const { stub, opened } = await box()
+    const { body: bob } = await opened.call('POST', '/v1/identities', { name: 'Bob' })
+    goesAway(areAssigned, { stored: true })
+    const made = way.includes('phone')
+      ? await opened.call('POST', `/v1/identities/${bob.id}/phone`, {})
+      : await opened.call('POST', '/v1/identities', { name: 'Cy', provision_phone: true })
+    expect(made.body.error['code']).toBe('storage_unsure')
+    await opened.settled()
+    const { body: list } = await opened.call('GET', '/v1/identities')
+    const bought = [...stub.numbers.values()].map(({ phone_number }) => phone_number)
+    expect(list.data.map(({ phone_number }) => phone_number as string).filter(Boolean)).toEqual(bought.toReversed())
+  },
+)
+
+test.each([
+  ['bought', areBought],
+  ['assigned', areAssigned],
+])(
+  'a number that was %s as the database went away is given back within the hour, and its caller is told what went wrong first',
+  async (_, are) => {
+    const { stub, opened, job } = await box()
+    const server = goesAway(are, { stays: true })
+    const made = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true })
+    expect(made.body.error['code']).toBe('storage_unsure')
+    expect(stub.numbers.size).toBe(2)
+    server.back()
+    await job('reconcile-numbers')
+    await opened.settled()
+    expect(stub.numbers.size).toBe(1)
+  },
+)
+
+test('a number that was bought as the database did not confirm it is given back, too', async () => {
+  const { stub, opened, job } = await box()
+  goesAway(areBought, {})
+  const made = await opened.call('POST', '/v1/identities', { name: 'Bob', provision_phone: true })
+  expect(made.body.error['code']).toBe('storage_unsure')
+  await job('reconcile-numbers')
   await opened.settled()
   expect(stub.numbers.size).toBe(1)
 })

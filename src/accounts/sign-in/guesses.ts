@@ -139,7 +139,8 @@ export class SharedGuesses implements GuessCounter {
   }
 
   #change<Result>({ name, exists }: GuessTarget, change: (tallies: Tallies) => Result): Promise<Result> {
-    const who = digest(name)
+    // strangers type any text as a name, also one by which attempts of a person are counted, as `recovery ada@example.com`
+    const who = digest(`${exists ? 'somebody' : 'nobody'} ${name}`)
     const work = (): Promise<Result> =>
       this.#database.transaction(async (tx) => {
         const now = this.#clock.now()

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 const methods = 'GET, HEAD, POST, PATCH, DELETE'
-const allowed = 'Authorization, Content-Type, Idempotency-Key'
+/** The last three are of the Model Context Protocol, whose clients send them to `/mcp`. */
+const allowed = 'Authorization, Content-Type, Idempotency-Key, MCP-Protocol-Version, Mcp-Method, Mcp-Name'
+/** `WWW-Authenticate` says where a client of `/mcp` gets tokens. */
 const exposed =
-  'Location, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, Idempotency-Replayed, Content-Disposition, Content-Range'
+  'Location, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, Idempotency-Replayed, Content-Disposition, Content-Range, WWW-Authenticate'
 
 /** The headers that let a page of a listed origin read an answer; the list is exact, no wildcard, `null` is never on it. */
 export function corsHeaders(request: IncomingMessage, origins: readonly string[]): Record<string, string> {

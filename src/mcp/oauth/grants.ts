@@ -114,7 +114,7 @@ export class Grants {
     if (row) await this.end(row.key_id)
   }
 
-  /** Ends a grant, as its own key would. */
+  /** Ends a grant as its own key would, also while the account is stopped. */
   async end(keyId: string): Promise<void> {
     const [row, held] = [await this.#row(sql`key_id = ${keyId}`), await this.#keys.evenStopped(keyId, 0)]
     if (!row || !held) return
@@ -123,10 +123,10 @@ export class Grants {
     const entry = { ...actorOf(caller), action: 'oauth_grant.ended', target: keyId, identity_id, detail: {} }
     const record = async (tx: Transaction): Promise<boolean> => (await this.#audit.append(tx, entry), true)
     try {
-      await this.#database.recording({ record, recorded: false }, () => this.#keys.revoke(caller, keyId, false))
+      await this.#database.recording({ record, recorded: false }, () => this.#keys.revokeGrant(held, keyId))
     } catch (error) {
       // another request has ended it meanwhile
-      if (!(error instanceof Fault) || error.type !== 'unauthorized') throw error
+      if (!(error instanceof Fault) || error.type !== 'not_found') throw error
     }
   }
 

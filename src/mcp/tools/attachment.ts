@@ -17,7 +17,7 @@ const withoutText = new Map([
 ])
 
 export const attachmentTool: Tool = tool('read_attachment', {
-  description: 'Read an attachment (PDF, DOCX, XLSX, HTML, CSV) as text, or get a link to it.',
+  description: 'Read an attachment (PDF, DOCX, XLSX, HTML, CSV) as text, or get a link.',
   annotations: { readOnlyHint: true, openWorldHint: false },
   routes: [place, contents],
   example: { message_id: 'email_01jd3v8m2ef1pbx9mz5k7q4w6a', index: 0 },

@@ -1,6 +1,6 @@
 import { invalid, notFound } from '../../core/fault.ts'
 import type { Page } from '../../core/shapes.ts'
-import { nearest } from '../../core/text.ts'
+import { nearest, upToLength } from '../../core/text.ts'
 import type { Identity, WhoAmI } from '../../identities/model.ts'
 import type { Login, RevealedLogin } from '../../logins/model.ts'
 import { hostOf } from '../../logins/row.ts'
@@ -8,7 +8,7 @@ import type { EmailRow } from '../../mail/model.ts'
 import type { IdentityToken } from '../../tokens/model.ts'
 import type { TotpCode, TotpEntry } from '../../totp/model.ts'
 import { AnswerText } from '../answer-text.ts'
-import { tool, type Tool, type ToolContext } from '../tool.ts'
+import { tool, type Tool, type ToolAnswer, type ToolContext } from '../tool.ts'
 
 const caller = 'GET /whoami'
 const identity = 'GET /identities/:id'
@@ -65,7 +65,7 @@ export const identityTools: Tool[] = [
     annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
     routes: [reveal],
     example: { service: 'GitHub', purpose: 'to open an issue' },
-    run: async ({ call, allowed }, { service, purpose }) => {
+    run: async ({ call, allowed }, { service, purpose, offset }) => {
       if (!allowed(logins)) throw invalid('service', 'This key may not list logins.')
       const login = one('login', service, await all<Login>(call, logins), placeOf, ({ id, label, url }) => [
         id,
@@ -76,16 +76,11 @@ export const identityTools: Tool[] = [
         params: { id: login.id },
         body: purpose === undefined ? {} : { purpose },
       })
-      const text = new AnswerText()
-      for (const name of ['username', 'password', 'api_key'] as const)
-        if (secrets[name] !== null) text.line(`${name} (in JSON): ${JSON.stringify(secrets[name])}`)
-      if (login.totp_id !== null) text.line(`one-time password: one_time_password ${JSON.stringify({ service: login.totp_id })}`)
-      if (secrets.notes !== null) text.page(secrets.notes, 0)
-      return { text: text.toString(), data: { id: login.id } }
+      return loginFrom(offset, login, secrets)
     },
   }),
   tool('one_time_password', {
-    description: 'The present code of a one-time password (TOTP), for logging in.',
+    description: 'The present code of a one-time password (TOTP).',
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     routes: [code],
     example: { service: 'GitHub' },
@@ -102,7 +97,7 @@ export const identityTools: Tool[] = [
     },
   }),
   tool('identity_token', {
-    description: 'A short-lived signed token that proves to one audience who you are.',
+    description: 'A short-lived token that proves to an audience who you are.',
     annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
     routes: [token],
     example: { audience: 'https://shop.example.com' },
@@ -112,6 +107,26 @@ export const identityTools: Tool[] = [
     },
   }),
 ]
+
+/** What fits of a login from `offset` on, which counts the characters of its lines, and then of its notes. */
+function loginFrom(offset: number, { id, totp_id }: Login, secrets: RevealedLogin): ToolAnswer {
+  const given = (['username', 'password', 'api_key'] as const).filter((name) => secrets[name] !== null)
+  const lines = given.map((name) => `${name} (in JSON): ${JSON.stringify(secrets[name])}`)
+  if (totp_id !== null) lines.push(`one-time password: one_time_password ${JSON.stringify({ service: totp_id })}`)
+  const [head, notes] = [lines.join('\n'), secrets.notes ?? '']
+  const text = new AnswerText()
+  const shown = upToLength(head.slice(offset), text.left)
+  if (shown !== '') text.line(shown)
+  let next_offset: number | null = offset + shown.length
+  if (next_offset >= head.length) {
+    const next = notes === '' ? null : text.page(notes, next_offset - head.length)
+    next_offset = next === null ? null : head.length + next
+  }
+  return {
+    text: text.toString(next_offset === null ? [] : [`More: offset ${next_offset} of ${head.length + notes.length}`]),
+    data: { id, next_offset },
+  }
+}
 
 /** All entries of a list, of which an identity has few. */
 async function all<Entry>(call: ToolContext['call'], route: string): Promise<Entry[]> {

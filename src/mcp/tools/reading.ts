@@ -131,14 +131,14 @@ function readEmail(email: Email, full: boolean, offset: number): ToolAnswer {
   const body = full && whole !== null && whole.length > email.text.length ? whole : email.text
   const quoted = !full && (whole?.length ?? 0) > email.text.length + 20
   if (quoted) last.push('Quoted text was left out: full shows it.')
-  return paged(text, { body, offset, last, id: email.id, codes: email.codes })
+  return paged(text, { body, offset, full, last, id: email.id, codes: email.codes })
 }
 
 function readText(sms: Sms, offset: number): ToolAnswer {
   const text = new AnswerText()
   smsHead(text, sms)
   const last = sms.media.length === 0 ? [] : [`${sms.media.length} pictures are not shown here.`]
-  return paged(text, { body: sms.body, offset, last, id: sms.id, codes: sms.codes })
+  return paged(text, { body: sms.body, offset, full: false, last, id: sms.id, codes: sms.codes })
 }
 
 function smsHead(text: AnswerText, { id, direction, status, received_at, codes, from, to }: Sms): void {
@@ -150,14 +150,16 @@ function smsHead(text: AnswerText, { id, direction, status, received_at, codes, 
 interface Paged {
   body: string
   offset: number
+  /** The body is that of a call with `full`, and so are the offsets in it. */
+  full: boolean
   last: string[]
   id: string
   codes: string[]
 }
 
-function paged(text: AnswerText, { body, offset, last, id, codes }: Paged): ToolAnswer {
+function paged(text: AnswerText, { body, offset, full, last, id, codes }: Paged): ToolAnswer {
   const next_offset = text.page(body, offset)
-  const more = next_offset === null ? [] : [`More: offset ${next_offset} of ${body.length}`]
+  const more = next_offset === null ? [] : [`More: ${full ? 'full, ' : ''}offset ${next_offset} of ${body.length}`]
   return { text: text.toString([...last, ...more]), data: { id, codes, next_offset } }
 }
 

@@ -60,6 +60,26 @@ test('of two boxes each counts the codes that were tried at the other', async ()
   expect(statuses).toEqual([...Array(30).fill(401), ...Array(4).fill(429)])
 })
 
+test('of two boxes, what strangers try at names that nobody has does not count as attempts of a person with a recovery code', async () => {
+  const boxes = await severalBoxes(postgres(), 2, { ...unlimited, PILLARBOX_HTTP__TRUSTED_PROXIES: '127.0.0.0/8' })
+  const [one, other] = boxes
+  await withPassword(one)
+  const page = await signIn(one)
+  const { body: factor } = await page.call('POST', '/v1/account/totp', { password: person.password })
+  const code = generateSync({ secret: factor['secret'] as string })
+  const { body: confirmed } = await page.call('POST', '/v1/account/totp/confirm', { code })
+  const recovery_code = ((confirmed['recovery_codes'] ?? factor['recovery_codes']) as string[])[0]!
+  const statuses = await Promise.all(
+    Array.from({ length: 52 }, async (_, n) => {
+      const from = { 'X-Forwarded-For': `198.51.${n}.1` }
+      return (await attempt(boxes[n % 2]!, { email: 'recovery ada@example.com', password: 'x' }, from)).status
+    }),
+  )
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0)
+  const from = { 'X-Forwarded-For': '203.0.113.1' }
+  expect((await attempt(other, { ...person, recovery_code }, from)).status).toBe(200)
+})
+
 test('of two boxes each counts the logins by SMTP that failed at the other', async () => {
   const listener = { PILLARBOX_SUBMISSION__LISTEN: '127.0.0.1:0', PILLARBOX_SUBMISSION__FAILED_LOGIN_DELAY: '0 ms' }
   const boxes = await severalBoxes(postgres(), 2, { ...listener, PILLARBOX_SUBMISSION__MAX_FAILED_LOGINS: '4' })
