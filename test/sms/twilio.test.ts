@@ -257,7 +257,7 @@ test('a box that stops waits for no answer: the message is unknown, and Twilio h
 test('a message that Twilio was not asked to take when the box stopped is sent after the start', async () => {
   const { stub, opened, send, becomes } = await box()
   const { promise: began, resolve: begin } = Promise.withResolvers<void>()
-  const { deliver } = SmsCourier.prototype
+  const deliver = Reflect.get(SmsCourier.prototype, 'deliver') as SmsCourier['deliver']
   // as when the database answers slowly
   const slow = vi.spyOn(SmsCourier.prototype, 'deliver').mockImplementation(async function (
     this: SmsCourier,
