@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { expect, test, vi } from 'vitest'
+import { SmsCourier } from '../../src/sms/courier.ts'
 import { account, announced, refuses } from '../support/twilio-stub.ts'
 import { inbox, twilioBox } from './twilio-box.ts'
 
@@ -50,6 +52,32 @@ test('what waited for a number that was given back has failed; what waits for a 
   expect(await get(sms.id)).toMatchObject({ error: { code: 'number_given_back' } })
   expect(stub.messages).toEqual([])
 })
+
+test('a message that Twilio was not asked to take when the box stopped is sent after the start', async () => {
+  const { stub, opened, send, becomes } = await twilioBox()
+  const { promise: began, resolve: begin } = Promise.withResolvers<void>()
+  const deliver = Reflect.get(SmsCourier.prototype, 'deliver') as SmsCourier['deliver']
+  // as when the database answers slowly
+  const slow = vi.spyOn(SmsCourier.prototype, 'deliver').mockImplementation(async function (
+    this: SmsCourier,
+    load,
+    number,
+    signal,
+    noted,
+  ) {
+    begin()
+    await once(signal, 'abort')
+    return deliver.call(this, load, number, signal, noted)
+  })
+  const sms = await send(friend)
+  await began
+  const stopped = opened.restart()
+  await Promise.all(slow.mock.results.map(({ value }) => (value as Promise<unknown>).catch(() => undefined)))
+  slow.mockRestore()
+  await stopped
+  await becomes(sms.id, 'sent')
+  expect(stub.messages).toHaveLength(1)
+}, 12_000)
 
 const bytes = 900
 

@@ -1,8 +1,6 @@
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { openStore } from '../support/open-store.ts'
-import { expect, onTestFinished, test, vi } from 'vitest'
-import { SmsCourier } from '../../src/sms/courier.ts'
+import { expect, onTestFinished, test } from 'vitest'
 import { accountKey } from '../support/account-key.ts'
 import { account, announced, library, listed, refuses, token } from '../support/twilio-stub.ts'
 import { inbox, origin, twilioBox as box } from './twilio-box.ts'
@@ -252,32 +250,6 @@ test('a box that stops waits for no answer: the message is unknown, and Twilio h
   expect(stub.messages).toHaveLength(1)
   go()
   // the answer would come no sooner than its time is up
-}, 12_000)
-
-test('a message that Twilio was not asked to take when the box stopped is sent after the start', async () => {
-  const { stub, opened, send, becomes } = await box()
-  const { promise: began, resolve: begin } = Promise.withResolvers<void>()
-  const deliver = Reflect.get(SmsCourier.prototype, 'deliver') as SmsCourier['deliver']
-  // as when the database answers slowly
-  const slow = vi.spyOn(SmsCourier.prototype, 'deliver').mockImplementation(async function (
-    this: SmsCourier,
-    load,
-    number,
-    signal,
-    noted,
-  ) {
-    begin()
-    await once(signal, 'abort')
-    return deliver.call(this, load, number, signal, noted)
-  })
-  const sms = await send('+14155550123')
-  await began
-  const stopped = opened.restart()
-  await Promise.all(slow.mock.results.map(({ value }) => (value as Promise<unknown>).catch(() => undefined)))
-  slow.mockRestore()
-  await stopped
-  await becomes(sms.id, 'sent')
-  expect(stub.messages).toHaveLength(1)
 }, 12_000)
 
 test('a connection that Twilio has grown tired of loses no message', async () => {
