@@ -56,7 +56,7 @@ test('what waited for a number that was given back has failed; what waits for a 
 test('a message that Twilio was not asked to take when the box stopped is sent after the start', async () => {
   const { stub, opened, send, becomes } = await twilioBox()
   const { promise: began, resolve: begin } = Promise.withResolvers<void>()
-  const deliver = Reflect.get(SmsCourier.prototype, 'deliver') as SmsCourier['deliver']
+  const deliver = Reflect.get(SmsCourier.prototype, 'deliver')
   // as when the database answers slowly
   const slow = vi.spyOn(SmsCourier.prototype, 'deliver').mockImplementation(async function (
     this: SmsCourier,

@@ -31,7 +31,7 @@ async function twilioBoxes(count: number, env: Record<string, string> = {}, cloc
 
 /** Calls this in the transaction that records the first attempt to send a message. */
 function atFirstAttempt(work: () => void): void {
-  const begin = Reflect.get(SmsCourier.prototype, 'begin') as SmsCourier['begin']
+  const begin = Reflect.get(SmsCourier.prototype, 'begin')
   let done = false
   vi.spyOn(SmsCourier.prototype, 'begin').mockImplementation(async function (this: SmsCourier, tx, load) {
     await begin.call(this, tx, load)
