@@ -5,6 +5,9 @@ import type { DomainRow } from './types.ts'
 const pending = [1, 1, 2, 2, 3, 5, 5, 10, 10, 15, 20, 30, 30, 45]
 const hourly = 7 * 24
 
+/** No check is planned further ahead than this, in milliseconds, but by a clock that was: such a check is due. */
+export const longestWait = 2 * day
+
 /** Milliseconds until the next check of a domain after this many checks in its status, with jitter. */
 export function recheckDelay(status: DomainRow['status'], checks: number, unanswered: boolean): number {
   const wait = unanswered ? 5 * minute : status === 'verified' ? hour : pendingWait(checks)
@@ -19,7 +22,7 @@ function pendingWait(checks: number): number {
 
 /** The time of the next due check, so that an idle box does not query the database. */
 export class NextCheck {
-  // due times from before the start are not known yet
+  // due times from before the start are not known yet; Infinity when there is none
   #soonest = -Infinity
 
   /** A check is due at this time (milliseconds), or earlier. */
@@ -28,7 +31,7 @@ export class NextCheck {
   }
 
   isDue(now: number): boolean {
-    return this.#soonest <= now
+    return this.#soonest <= now || (this.#soonest > now + longestWait && this.#soonest !== Infinity)
   }
 
   /** Called before due checks are queried: times noted meanwhile are kept. */

@@ -6,8 +6,8 @@ import type { Counter } from '../core/metrics.ts'
 import type { Caller } from '../core/scopes.ts'
 import type { EventType } from '../events/model.ts'
 import { inquire } from '../mailauth/inquire.ts'
-import { sql, type Transaction } from '../store/database.ts'
-import { type NextCheck, recheckDelay } from './next-check.ts'
+import { sql, type Sql, type Transaction } from '../store/database.ts'
+import { longestWait, type NextCheck, recheckDelay } from './next-check.ts'
 import { checkRecords, type CheckResult, type RecordFindings, weigh } from './check.ts'
 import type { Domains } from './domains.ts'
 import type { DomainRow } from './types.ts'
@@ -106,8 +106,10 @@ export class Verification {
     let next: string | null = iso(clock.now())
     try {
       await this.#checkAll()
-      const row = await database.get<{ next: string | null }>(sql`SELECT min(next_check_at) AS next FROM domains`)
-      next = row?.next ?? null
+      const row = await database.get<{ next: string | null; ahead: number }>(
+        sql`SELECT min(next_check_at) AS next, EXISTS (SELECT 1 FROM domains WHERE ${this.#isTooFarAhead()}) AS ahead FROM domains`,
+      )
+      if (row?.ahead !== 1) next = row?.next ?? null
     } finally {
       if (next !== null) nextCheck.by(Date.parse(next))
     }
@@ -125,11 +127,15 @@ export class Verification {
 
   async #checkAll(): Promise<void> {
     const { database, clock } = this.#deps
-    await this.#checkThese(
-      await database.all<Due>(
-        sql`SELECT ${due} FROM domains WHERE next_check_at <= ${iso(clock.now())} ORDER BY next_check_at LIMIT 200`,
-      ),
-    )
+    const first = (which: Sql): Promise<Due[]> =>
+      database.all<Due>(sql`SELECT ${due} FROM domains WHERE ${which} ORDER BY next_check_at LIMIT 200`)
+    const rows = [...(await first(sql`next_check_at <= ${iso(clock.now())}`)), ...(await first(this.#isTooFarAhead()))]
+    await this.#checkThese(rows.slice(0, 200))
+  }
+
+  /** The condition of domains whose next check a clock that was ahead has planned. */
+  #isTooFarAhead(): Sql {
+    return sql`next_check_at > ${iso(this.#deps.clock.now() + longestWait)}`
   }
 
   async #checkThese(rows: Due[]): Promise<void> {
@@ -172,8 +178,8 @@ export class Verification {
   ): Promise<Conclusion> {
     const { database, keys, domains, settings, clock, nextCheck } = this.#deps
     const row = await domains.current(tx, id)
-    // an older check does not overrule a newer one
-    if (row.last_checked_at !== null && row.last_checked_at > began) {
+    // an older check does not overrule a newer one; one from after now is of a clock that was ahead
+    if (row.last_checked_at !== null && row.last_checked_at > began && row.last_checked_at <= iso(clock.now())) {
       return { domain: await domains.toDomain(tx, row), held: false, outcome: 'late', turned: null }
     }
     const wanted = recordsOf(row.name, (await keys.of(tx, [id])).get(id)!, settings())
@@ -227,7 +233,8 @@ function moved(row: DomainRow, outcome: CheckResult['outcome'], now: string): Do
     return { ...row, status: 'verified', receives: 1, verified_at: since, failing_since: null }
   }
   if (row.status === 'pending') return row
-  const failing_since = row.failing_since ?? now
+  // a time after now is of a clock that was ahead
+  const failing_since = row.failing_since !== null && row.failing_since < now ? row.failing_since : now
   const lost = Date.parse(now) - Date.parse(failing_since) >= timeout
   return lost ? { ...row, status: 'pending', failing_since: null } : { ...row, failing_since }
 }

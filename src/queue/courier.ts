@@ -62,6 +62,11 @@ export interface Courier<Load = unknown, Answer = unknown> {
    * `next` is when the next attempt is due, undefined when there is none.
    */
   settle?(tx: Transaction, load: Load, outcome: Outcome, answer: Answer | string, next?: string): Promise<void>
+  /**
+   * Called in the transaction that records that an attempt was interrupted, with or without `deliver` having been called. Not called where this process
+   * cannot know of the attempt: a former one began it, or another box has recorded its end.
+   */
+  interrupted?(tx: Transaction, load: Load): Promise<void>
   /** Writes the log line of an attempt. */
   finished?(end: AttemptResult<Load, Answer>): void
   /** Ids and addresses of the delivery for the operator, without its content. Without this method the load is shown. */

@@ -353,7 +353,11 @@ export class Queue {
     const { database, log } = this.#deps
     this.#interrupted = false
     try {
-      const recovered = await database.transaction((tx) => recover(tx, database.run, this.#inFlight.claims, this.#now()))
+      const recovered = await database.transaction(async (tx) => {
+        const interrupted = await recover(tx, database.run, this.#inFlight.claims, this.#now())
+        for (const { kind, load, own } of interrupted) if (own) await this.#couriers.get(kind)?.interrupted?.(tx, load)
+        return interrupted.length
+      })
       if (recovered > 0) log.info({ recovered }, 'interrupted deliveries are retried')
     } catch (error) {
       this.#interrupted = true
@@ -391,8 +395,9 @@ export class Queue {
     return this.#deps.database.transaction(async (tx) => {
       for (const { claim, result } of await this.#store.record(tx, ends, this.#now())) {
         const { outcome, answer } = result
-        if (outcome !== 'interrupted')
-          await this.#couriers.get(claim.kind)?.settle?.(tx, claim.load, outcome, answer, result.next)
+        const courier = this.#couriers.get(claim.kind)
+        if (outcome === 'interrupted') await courier?.interrupted?.(tx, claim.load)
+        else await courier?.settle?.(tx, claim.load, outcome, answer, result.next)
       }
     })
   }

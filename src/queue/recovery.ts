@@ -5,17 +5,24 @@ import { earliest, type Lane, updateLanes } from './lanes.ts'
 /** The condition of deliveries whose first attempt has begun and not ended. */
 const cutOff = sql`first_started_at IS NOT NULL AND first_outcome IS NULL`
 
+/** A delivery whose attempt was interrupted; `own` if this run had claimed it, and never began. */
+interface Interrupted {
+  kind: string
+  load: unknown
+  own: boolean
+}
+
 /**
  * Makes deliveries due again, under the same id, that are attempted by a run that has ended, or by this one but not in `here`: it was not told that it
- * had claimed them. Returns how many.
+ * had claimed them. Returns them.
  */
-export async function recover(tx: Transaction, run: Run, here: readonly ClaimedDelivery[], now: string): Promise<number> {
+export async function recover(tx: Transaction, run: Run, here: readonly ClaimedDelivery[], now: string): Promise<Interrupted[]> {
   const others = here.length === 0 ? sql`1 = 1` : sql`seq NOT IN (${join(here.map(({ seq }) => seq))})`
-  const rows = await tx.all<Lane & { seq: number }>(
+  const rows = await tx.all<Lane & { seq: number; load: string; run_id: string | null }>(
     sql`UPDATE deliveries_queue SET state = 'waiting', due_at = ${now},
         first_ended_at = CASE WHEN ${cutOff} THEN ${now} ELSE first_ended_at END,
         first_outcome = CASE WHEN ${cutOff} THEN 'interrupted' ELSE first_outcome END
-      WHERE state = 'running' AND (run_id = ${run.id} OR ${run.ended(sql`run_id`)}) AND ${others} RETURNING seq, kind, lane`,
+      WHERE state = 'running' AND (run_id = ${run.id} OR ${run.ended(sql`run_id`)}) AND ${others} RETURNING seq, kind, lane, load, run_id`,
   )
   for (const { seq, kind, lane } of rows) {
     await tx.run(
@@ -23,7 +30,7 @@ export async function recover(tx: Transaction, run: Run, here: readonly ClaimedD
     )
     await updateLanes(tx, [{ kind, lane }], earliest(now))
   }
-  return rows.length
+  return rows.map(({ kind, load, run_id }) => ({ kind, load: JSON.parse(load) as unknown, own: run_id === run.id }))
 }
 
 /** Those of the claims whose attempt has a result: another box took it for interrupted, or the server did not confirm an earlier transaction. */

@@ -37,6 +37,8 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
   readonly schedule = [0, 15_000, minute, 5 * minute, 15 * minute, hour, 2 * hour, 4 * hour]
   readonly jitter = 0.1
   readonly #deps: Deps
+  /** Messages that the provider may have, as an attempt that is not recorded yet has handed them over. */
+  readonly #handedOver = new Set<string>()
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -55,6 +57,8 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
     if (provider?.name !== row.provider) throw refused('provider_not_configured', `${row.provider} is no longer configured`)
     if (row.lost === 1 && !provider.idempotent) throw lost('the box stopped before the response was received')
     await this.#requireWanted(row)
+    signal.throwIfAborted()
+    this.#handedOver.add(sms_id)
     try {
       const { id, sender: from, recipient: to, body } = row
       return { taken: await provider.send({ id, from, to, body }, signal) }
@@ -65,6 +69,11 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
       if (!provider.idempotent && !signal.aborted) throw lost(error instanceof Error ? error.message : 'it failed')
       throw error instanceof Lost ? new TemporaryFailure(error.message) : error
     }
+  }
+
+  /** The next attempt need not fear that the provider has a message that was not handed over. */
+  async interrupted(tx: Transaction, { sms_id }: SmsLoad): Promise<void> {
+    if (!this.#handedOver.has(sms_id)) await tx.run(sql`UPDATE sms SET attempting = 0 WHERE id = ${sms_id}`)
   }
 
   async settle(tx: Transaction, { sms_id }: SmsLoad, outcome: Outcome, answer: SmsSendResult | string): Promise<void> {
@@ -106,6 +115,7 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
 
   finished({ id: queue_id, load, attempt, outcome, answer, next, ms, notes }: AttemptResult<SmsLoad, SmsSendResult>): void {
     const { sms_id } = load
+    this.#handedOver.delete(sms_id)
     const result = statusOf(outcome, answer)
     const end = { reply: loggable(sentenceOf(resultOf(answer)), 512), attempt, result, next_attempt_at: next ?? null, ms }
     if (result === 'failed' || result === 'unknown') this.#deps.log.warn({ queue_id, sms_id, ...notes, ...end }, 'SMS failed')

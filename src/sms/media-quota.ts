@@ -36,3 +36,11 @@ async function change(tx: Transaction, plan: Plan, { account_id, identity_id }: 
   if (changes === 1) await plan.add(tx, account_id, 'storage_bytes', bytes)
   return changes === 1
 }
+
+/** Bytes of quota that a message uses, with its media. */
+export async function bytesOf(tx: Transaction, { id, octets }: { id: string; octets: number }): Promise<number> {
+  const kept = await tx.get<{ size: number }>(
+    sql`SELECT coalesce(sum(size), 0) AS size FROM sms_media WHERE sms_id = ${id} AND status = 'kept'`,
+  )
+  return octets + kept!.size
+}

@@ -10,11 +10,12 @@ import type { Download } from '../http/route.ts'
 import { readIndex, type SignedUrls } from '../mail/attachments.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { insertBlob, readBlob } from '../store/blobs.ts'
-import { type Database, sql, type Transaction } from '../store/database.ts'
-import { takeStorage } from './media-quota.ts'
+import { type Database, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
+import { bytesOf, takeStorage } from './media-quota.ts'
 import type { Messages } from './messages.ts'
 import type { SmsMedia, SmsMediaWithUrl } from './model.ts'
 import { Rejected, type SmsProvider, toTemporaryFailure } from './provider.ts'
+import type { SmsRow } from './rows.ts'
 
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
 export const mediaKind = 'sms-media'
@@ -104,13 +105,12 @@ export class MediaCourier implements Courier<MediaLoad> {
   }
 
   async deliver({ sms_id, position }: MediaLoad, _attempt: number, signal: AbortSignal): Promise<string> {
-    const row = await this.#database.get<MediaRow & { account_id: string }>(
-      sql`SELECT sms_media.*, account_id FROM sms_media JOIN sms ON sms.id = sms_id WHERE sms_id = ${sms_id} AND position = ${position}`,
-    )
-    if (row?.status !== 'pending' || row.source === null) throw new PermanentFailure('it no longer exists')
+    const row = await this.#database.get<MediaRow>(sql`SELECT * FROM sms_media WHERE ${pending(sms_id, position)}`)
+    const message = await findMessage(this.#database, sms_id)
+    if (!message || !row || row.source === null) throw new PermanentFailure('it no longer exists')
     const provider = this.#provider
     if (!provider?.fetch) throw new PermanentFailure('the provider is no longer configured')
-    const { account_id } = row
+    const { account_id } = message
     if (!(await this.#fitsQuota(account_id, 1))) throw new TemporaryFailure('the storage quota of the account is full')
     const { source } = row
     const share = this.#fetches.share(account_id)
@@ -139,7 +139,7 @@ export class MediaCourier implements Courier<MediaLoad> {
   async settle(tx: Transaction, { sms_id, position }: MediaLoad, outcome: Outcome): Promise<void> {
     const key = `${sms_id} ${position}`
     const fetched = this.#fetched.get(key)
-    const where = sql`sms_id = ${sms_id} AND position = ${position}`
+    const where = pending(sms_id, position)
     if (outcome === 'failed') await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
     if (outcome !== 'done' || !fetched) return
     const { bytes, share } = fetched
@@ -147,15 +147,10 @@ export class MediaCourier implements Courier<MediaLoad> {
       this.#fetched.delete(key)
       share.release()
     })
-    // it may have been deleted meanwhile
-    const sms = await tx.get<{ account_id: string; identity_id: string }>(
-      sql`SELECT account_id, identity_id FROM sms JOIN sms_media ON sms_id = sms.id WHERE ${where} AND sms_media.status = 'pending'`,
-    )
-    if (!sms) {
-      await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
-      return
-    }
-    if (!(await takeStorage(tx, this.#plan, sms, bytes.length))) {
+    const message = await findMessage(tx, sms_id)
+    // it may have been purged meanwhile
+    if (!message || !(await tx.get(sql`SELECT 1 FROM sms_media WHERE ${where}`))) return
+    if (!(await takeStorage(tx, this.#plan, message, bytes.length))) {
       await tx.run(sql`UPDATE sms_media SET status = 'failed' WHERE ${where}`)
       return
     }
@@ -164,5 +159,22 @@ export class MediaCourier implements Courier<MediaLoad> {
     await tx.run(
       sql`UPDATE sms_media SET status = 'kept', size = ${bytes.length}, sha256 = ${hash.toString('hex')}, blob_id = ${blob} WHERE ${where}`,
     )
+    await this.#trash.resize(tx, sms_id, await bytesOf(tx, message))
   }
+}
+
+/** The condition of a file that is still to be fetched. */
+function pending(smsId: string, position: number): Sql {
+  return sql`sms_id = ${smsId} AND position = ${position} AND status = 'pending'`
+}
+
+/** A message, also one in the trash: it can be restored, with its files. */
+function findMessage(
+  reader: Reader,
+  id: string,
+): Promise<Pick<SmsRow, 'id' | 'account_id' | 'identity_id' | 'octets'> | undefined> {
+  return reader.get(
+    sql`SELECT id, account_id, identity_id, octets FROM sms WHERE id = ${id}
+      UNION ALL SELECT id, account_id, identity_id, octets FROM sms_trash WHERE id = ${id}`,
+  )
 }

@@ -1,6 +1,6 @@
 import type { Basis } from '../basis.ts'
 import type { Plan } from '../accounts/plan.ts'
-import { hour, iso } from '../core/clock.ts'
+import { hour, iso, minute } from '../core/clock.ts'
 import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
@@ -27,6 +27,9 @@ interface Deps extends Pick<Basis, 'database' | 'events' | 'clock' | 'log' | 'ac
 /** The most bought numbers that an account can return within 30 days and still buy another: each is charged to the operator for a month. */
 const maxReturned = 10
 const month = 30 * 24 * hour
+
+/** The age in milliseconds up to which an intent may be one that another box is buying for: three requests to the provider, and the database. */
+const longestPurchase = 10 * minute
 
 /**
  * Phone numbers and their identities. A purchase is first stored as an intent, whose id is the name that the number is bought under:
@@ -166,12 +169,13 @@ export class Numbers {
     for (const { id } of voided) {
       if (!bought.has(id)) await database.transaction((tx) => tx.run(sql`DELETE FROM phone_numbers WHERE id = ${id}`))
     }
-    // an intent of an earlier process that bought nothing
+    // an intent of a process that has ended and bought nothing
     const open = await database.all<NumberRow>(
       sql`SELECT * FROM phone_numbers WHERE status = 'wanted' AND provider = ${provider.name}`,
     )
-    for (const { id } of open) {
-      if (this.#buying.has(id) || bought.has(id)) continue
+    for (const row of open) {
+      const { id } = row
+      if (this.#isBuying(row) || bought.has(id)) continue
       await database.transaction((tx) =>
         tx.run(sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id} AND status = 'wanted'`),
       )
@@ -182,7 +186,7 @@ export class Numbers {
   async #settle(tx: Transaction, id: string, held: ProviderNumber): Promise<boolean> {
     const row = await tx.get<NumberRow>(sql`SELECT * FROM phone_numbers WHERE id = ${id}`)
     if (!row) return false
-    if (row.status === 'active' || row.status === 'releasing') return true
+    if (row.status === 'active' || row.status === 'releasing' || this.#isBuying(row)) return true
     await tx.run(sql`UPDATE phone_numbers SET number = ${held.number}, provider_id = ${held.provider_id} WHERE id = ${id}`)
     const { identity_id } = row
     const owner =
@@ -248,14 +252,15 @@ export class Numbers {
 
   async #assign(tx: Transaction, id: string, identityId: string): Promise<void> {
     const row = await tx.get<NumberRow>(
-      sql`UPDATE phone_numbers SET status = 'active', identity_id = ${identityId} WHERE id = ${id} RETURNING *`,
+      sql`UPDATE phone_numbers SET status = 'active', identity_id = ${identityId} WHERE id = ${id} AND status = 'wanted' RETURNING *`,
     )
+    if (!row) return this.#requireAssigned(tx, id, identityId)
     const { changes } = await tx.run(
-      sql`UPDATE identities SET phone_number = ${row!.number}, updated_at = ${this.#now()} WHERE id = ${identityId} AND phone_number IS NULL`,
+      sql`UPDATE identities SET phone_number = ${row.number}, updated_at = ${this.#now()} WHERE id = ${identityId} AND phone_number IS NULL`,
     )
     if (changes === 0) throw hasOne('another one')
-    const { account_id } = row!
-    await this.#deps.events.append(tx, phoneProvisioned, { account_id, identity_id: identityId, data: toPhoneNumber(row!) })
+    const { account_id } = row
+    await this.#deps.events.append(tx, phoneProvisioned, { account_id, identity_id: identityId, data: toPhoneNumber(row) })
   }
 
   /** Releases the number unless it was assigned, also by a transaction of which the database said only that it may be stored. */
@@ -280,6 +285,22 @@ export class Numbers {
       const load: ReleaseLoad = { phone_id: row.id }
       await this.#deps.queue.enqueue(tx, { kind: releaseKind, lane: row.provider, load })
     }
+  }
+
+  /** Throws unless another box, which took the purchase for interrupted, has assigned its number to this identity. */
+  async #requireAssigned(tx: Transaction, id: string, identityId: string): Promise<void> {
+    const assigned = sql`id = ${id} AND identity_id = ${identityId} AND status = 'active'`
+    if (await tx.get(sql`SELECT 1 FROM phone_numbers WHERE ${assigned}`)) return
+    throw new Fault('internal_error', 'The SMS provider supplied the number too late, and it was given back. Try again.', {
+      code: 'sms_provider_error',
+    })
+  }
+
+  /** True if a purchase for this intent may be under way, here or at another box. */
+  #isBuying({ id, status, created_at }: NumberRow): boolean {
+    if (this.#buying.has(id)) return true
+    const { database, clock } = this.#deps
+    return database.run.shared && status === 'wanted' && Math.abs(clock.now() - Date.parse(created_at)) < longestPurchase
   }
 
   #now(): string {

@@ -2,7 +2,7 @@ import type { Plan } from '../accounts/plan.ts'
 import type { EventLog } from '../events/log.ts'
 import type { Trash } from '../ops/retention/trash.ts'
 import { join, raw, sql, type Sql, type Transaction } from '../store/database.ts'
-import { releaseStorage } from './media-quota.ts'
+import { bytesOf, releaseStorage } from './media-quota.ts'
 import { type SmsRow, storedColumns } from './rows.ts'
 
 interface Deps {
@@ -75,12 +75,4 @@ export class SmsTrash {
     await tx.run(sql`INSERT INTO sms_trash (${columns}, deleted_at) SELECT ${columns}, ${now} FROM sms WHERE id = ${id}`)
     await tx.run(sql`DELETE FROM sms WHERE id = ${id}`)
   }
-}
-
-/** Bytes of quota that a message uses, with its media. */
-async function bytesOf(tx: Transaction, { id, octets }: Pick<SmsRow, 'id' | 'octets'>): Promise<number> {
-  const kept = await tx.get<{ size: number }>(
-    sql`SELECT coalesce(sum(size), 0) AS size FROM sms_media WHERE sms_id = ${id} AND status = 'kept'`,
-  )
-  return octets + kept!.size
 }

@@ -2,10 +2,13 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import { lruMap } from '../core/memory.ts'
 import { networksOf, networkShares } from '../net/networks.ts'
-import { type Database, join, sql } from '../store/database.ts'
+import { type Database, join, sql, type Sql } from '../store/database.ts'
 
 /** How long a failed login counts, in milliseconds. */
 const window = 900_000
+
+/** How far the clock of another box may be ahead, in milliseconds. */
+const maxSkew = 60_000
 
 /** Networks that are tracked. */
 const maxNetworks = 100_000
@@ -34,7 +37,7 @@ export class FailedLogins implements FailedLoginCounter {
     const now = this.#clock.now()
     return networksOf(address).some((network, index) => {
       const record = this.#from.get(network)
-      return record !== undefined && record.since + window > now && record.tried.size >= max * networkShares[index]!
+      return record !== undefined && isRecent(record.since, now) && record.tried.size >= max * networkShares[index]!
     })
   }
 
@@ -43,7 +46,7 @@ export class FailedLogins implements FailedLoginCounter {
     const tried = digest(this.#key, user, password)
     for (const network of networksOf(address)) {
       const before = this.#from.get(network)
-      const record = before && before.since + window > now ? before : { since: now, tried: new Set<string>() }
+      const record = before && isRecent(before.since, now) ? before : { since: now, tried: new Set<string>() }
       record.tried.add(tried)
       this.#from.set(network, record)
     }
@@ -66,7 +69,7 @@ export class SharedFailedLogins implements FailedLoginCounter {
   async tooMany(address: string, max: number): Promise<boolean> {
     const networks = networksOf(address)
     const rows = await this.#database.all<{ network: string; tried: number }>(
-      sql`SELECT network, count(*) AS tried FROM failed_logins WHERE network IN (${join(networks)}) AND failed_at > ${this.#since()}
+      sql`SELECT network, count(*) AS tried FROM failed_logins WHERE network IN (${join(networks)}) AND ${this.#isRecent()}
         GROUP BY network`,
     )
     return rows.some(({ network, tried }) => tried >= max * networkShares[networks.indexOf(network)]!)
@@ -78,19 +81,28 @@ export class SharedFailedLogins implements FailedLoginCounter {
       for (const network of networksOf(address))
         await tx.run(
           sql`INSERT INTO failed_logins (network, tried, failed_at) VALUES (${network}, ${tried}, ${this.#clock.now()})
-            ON CONFLICT (network, tried) DO UPDATE SET failed_at = excluded.failed_at WHERE failed_logins.failed_at <= ${this.#since()}`,
+            ON CONFLICT (network, tried) DO UPDATE SET failed_at = excluded.failed_at WHERE NOT (${this.#isRecent()})`,
         )
     })
   }
 
   /** Removes those that count no more. */
   async sweep(): Promise<void> {
-    await this.#database.transaction((tx) => tx.run(sql`DELETE FROM failed_logins WHERE failed_at <= ${this.#since()}`))
+    const now = this.#clock.now()
+    const old = sql`failed_at <= ${now - window} OR failed_at > ${now + window}`
+    await this.#database.transaction((tx) => tx.run(sql`DELETE FROM failed_logins WHERE ${old}`))
   }
 
-  #since(): number {
-    return this.#clock.now() - window
+  /** The condition of logins that count. */
+  #isRecent(): Sql {
+    const now = this.#clock.now()
+    return sql`failed_logins.failed_at BETWEEN ${now - window + 1} AND ${now + maxSkew}`
   }
+}
+
+/** True for a time that counts; one after now is of a clock that was ahead. */
+function isRecent(since: number, now: number): boolean {
+  return since <= now && since + window > now
 }
 
 function digest(key: Buffer, user: string, password: string): string {

@@ -450,6 +450,56 @@ test('a pending domain is verified by itself, and its account hears of it once',
   expect(box.logged.filter((line) => line.includes('domain verified'))).toHaveLength(1)
 })
 
+describe('a clock that was ahead, and is right again,', () => {
+  const ahead = 365 * 24 * hour
+
+  test('does not keep a domain from being verified when asked', async () => {
+    const clock = new HeldClock(Date.now() + ahead)
+    const { box, domain } = await scene({}, clock)
+    expect((await verify(box, domain)).status).toBe('pending')
+    clock.advance(-ahead)
+    publish(box.dns, domain)
+    const now = new Date(clock.now()).toISOString()
+    expect(await verify(box, domain)).toMatchObject({ status: 'verified', last_checked_at: now, verified_at: now })
+  })
+
+  test.each(['now', 'after a restart'])('does not keep the box from checking by itself (%s)', async (when) => {
+    const clock = new HeldClock(Date.now() + ahead)
+    const { box, domain } = await scene({}, clock)
+    const checkDue = () => box.app.jobs.find(({ name: job }) => job === 'check-domains')!.run()
+    await checkDue()
+    publish(box.dns, domain)
+    await checkDue()
+    expect((await get(box, domain)).status).toBe('pending')
+    clock.advance(-ahead)
+    if (when !== 'now') {
+      await box.restart()
+      box.url = `http://127.0.0.1:${box.app.httpAddresses.plain!.port}`
+    }
+    await checkDue()
+    expect((await get(box, domain)).status).toBe('verified')
+    box.dns.drop(name, 'MX')
+    clock.advance(2 * hour)
+    await checkDue()
+    expect((await get(box, domain)).dns_records[0]).toMatchObject({ purpose: 'mx', status: 'missing' })
+  })
+
+  test('does not keep a domain verified whose DNS is wrong', async () => {
+    const clock = new HeldClock(Date.now() + ahead)
+    const { box, domain } = await scene({}, clock)
+    publish(box.dns, domain)
+    await verify(box, domain)
+    box.dns.drop(name, 'MX')
+    await verify(box, domain)
+    clock.advance(-ahead)
+    expect((await verify(box, domain)).status).toBe('verified')
+    clock.advance(71 * hour)
+    expect((await verify(box, domain)).status).toBe('verified')
+    clock.advance(hour)
+    expect((await verify(box, domain)).status).toBe('pending')
+  })
+})
+
 describe('rotating the keys', () => {
   test('needs the spares in the DNS, then no change of it; the old selectors stay for seven days', async () => {
     const clock = new HeldClock()

@@ -123,3 +123,25 @@ test('what counts no more is removed, and of names that nobody has only the late
   await logins.sweep()
   expect([await names(), await database.all(sql`SELECT * FROM failed_logins`)]).toEqual([[], []])
 })
+
+test('logins by SMTP that failed while the clock of a box was ahead block nobody once it is right, and are removed', async () => {
+  const target = await emptyDatabase(postgres(), 'ahead')
+  await preparePostgres(target, false)
+  const { database } = await opened(target, { shared: true })
+  const clock = new HeldClock()
+  const logins = new SharedFailedLogins({ database, clock, key: Buffer.from('key') })
+  const year = 365 * 86_400_000
+  clock.advance(year)
+  for (const password of ['one', 'two']) await logins.note('192.0.2.1', 'ada', password)
+  expect(await logins.tooMany('192.0.2.1', 2)).toBe(true)
+  clock.advance(-year)
+  expect(await logins.tooMany('192.0.2.1', 2)).toBe(false)
+  for (const password of ['one', 'two']) await logins.note('192.0.2.1', 'ada', password)
+  expect(await logins.tooMany('192.0.2.1', 2)).toBe(true)
+  // the clocks of two boxes differ a little
+  clock.advance(-20_000)
+  expect(await logins.tooMany('192.0.2.1', 2)).toBe(true)
+  clock.advance(-year)
+  await logins.sweep()
+  expect(await database.all(sql`SELECT * FROM failed_logins`)).toEqual([])
+})
