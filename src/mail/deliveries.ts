@@ -75,7 +75,7 @@ const order: Delivery['status'][] = [
 
 /** Parses the stored result of an attempt. A sentence of the queue itself becomes the response. */
 function readAttempt(answer: string | null): Partial<AttemptAnswer> {
-  const read = answer === null ? {} : readStoredAnswer<AttemptAnswer>(answer)
+  const read = answer === null ? {} : (readStoredAnswer(answer) as AttemptAnswer | string)
   return typeof read === 'string' ? { response: read } : read
 }
 

@@ -238,7 +238,7 @@ function answerOf(answer: AttemptAnswer | string): AttemptAnswer {
 }
 
 export function readAnswer(stored: string | null): AttemptAnswer {
-  return stored === null ? answerWith({}) : answerOf(readStoredAnswer<AttemptAnswer>(stored))
+  return stored === null ? answerWith({}) : answerOf(readStoredAnswer(stored) as AttemptAnswer | string)
 }
 
 /** The most octets of JSON of a stored body, without its quotes: control characters take six each. */

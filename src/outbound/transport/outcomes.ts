@@ -109,5 +109,5 @@ export function answerOf(answer: TransportAnswer | string): TransportAnswer {
 
 /** The same of a stored answer. */
 export function readAnswer(stored: string): TransportAnswer {
-  return answerOf(readStoredAnswer<TransportAnswer>(stored))
+  return answerOf(readStoredAnswer(stored) as TransportAnswer | string)
 }

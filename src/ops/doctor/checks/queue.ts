@@ -133,12 +133,9 @@ async function lately(database: Database, kind: string, now: number): Promise<La
 
 /** A stored answer in words; not the body that an endpoint answered with, which may repeat what it was sent. */
 function spoken(stored: string): string {
-  const answer = readStoredAnswer<{
-    response?: string
-    lost?: string
-    error?: string | { message: string } | null
-    status?: number
-  }>(stored)
+  const answer = readStoredAnswer(stored) as
+    | { response?: string; lost?: string; error?: string | { message: string } | null; status?: number }
+    | string
   if (typeof answer === 'string') return answer
   const { response, lost, error, status } = answer
   return (
