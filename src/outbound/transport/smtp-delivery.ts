@@ -145,7 +145,8 @@ export class SmtpDelivery {
    */
   async #openSession(opened: ServerConnection, destination: NextHop, signal: AbortSignal): Promise<SmtpClientSession> {
     const { options, appliedPolicy } = destination
-    const level = opened.tlsa ? 'dane' : options.level
+    const asked = options.level === 'opportunistic' && opened.requiresTls ? 'required' : options.level
+    const level = opened.tlsa ? 'dane' : asked
     // read now, as a closed socket has no address
     const sending_ip = opened.socket.localAddress ?? null
     try {
