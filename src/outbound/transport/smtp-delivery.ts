@@ -5,7 +5,7 @@ import { policyNames } from './policies.ts'
 import { type SessionOptions, type OutgoingCopy, SmtpClientSession } from './session.ts'
 import { noPolicy, tlsaPolicy, type TlsFailure, type TlsListener, type TlsPolicy } from './tls-result.ts'
 import type { TlsMemory } from './tls-memory.ts'
-import { later, never, type Server, Undelivered } from './undelivered.ts'
+import { later, never, policyUnknown, type Server, Undelivered } from './undelivered.ts'
 
 /** The next hop of a message, with the options of its session. */
 export interface NextHop {
@@ -13,6 +13,8 @@ export interface NextHop {
   options: SessionOptions
   /** The policy of the domain for TLS reports, and why it could not be fetched; without it no session is reported. */
   appliedPolicy?: AppliedPolicy
+  /** True if the MTA-STS policy of the domain could not be determined. */
+  policyUnknown?: true
 }
 
 export interface AppliedPolicy {
@@ -102,6 +104,7 @@ export class SmtpDelivery {
         try {
           if (copy.require_tls && !isAuthenticated(target, opened)) {
             opened.socket.destroy()
+            if (destination.policyUnknown) throw policyUnknown(target.domain)
             throw never(`${opened.hostname} is authenticated neither by a policy nor by the DNS (RFC 8689)`, '5.7.30')
           }
           return await this.#requireKnownTls(target, await this.#openSession(opened, destination, signal))
