@@ -35,6 +35,8 @@ async function verdict(message: string): Promise<string> {
   return results.map(({ status }) => status.result).join(' ')
 }
 
+const selectors = (raw: string) => [...raw.matchAll(/\ts=(\w+);/g)].map(([, selector]) => selector)
+
 const hashIn = (field: string) => /\tbh=(.*);/.exec(field)?.[1]
 
 /** RFC 6376 3.4.4, line by line. */
@@ -134,12 +136,11 @@ test('what leaves after the keys were rotated is signed by the new ones, the sam
   }
   const [before = '', ...after] = sink.rejected
   expect(after.length).toBeGreaterThan(1)
-  const selectors = (raw: string) => [...raw.matchAll(/\ts=(\w+);/g)].map(([, selector]) => selector)
   expect(selectors(before)).toHaveLength(2)
   expect(selectors(after[0]!)).toHaveLength(2)
   expect(selectors(after[0]!).filter((selector) => selectors(before).includes(selector))).toEqual([])
   expect(new Set(after).size).toBe(1)
-  const records = new Map(domain.dns_records!.map(({ name, value }) => [name, value]))
+  const records = new Map(domain.dns_records.map(({ name, value }) => [name, value]))
   const { results } = await dkimVerify(Buffer.from(after[0]!, 'latin1'), {
     resolver: async (name: string) => [[records.get(name) ?? '']],
   })

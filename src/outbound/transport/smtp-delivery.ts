@@ -104,8 +104,7 @@ export class SmtpDelivery {
         try {
           if (copy.require_tls && !isAuthenticated(target, opened)) {
             opened.socket.destroy()
-            if (destination.policyUnknown) throw policyUnknown(target.domain)
-            throw never(`${opened.hostname} is authenticated neither by a policy nor by the DNS (RFC 8689)`, '5.7.30')
+            throw notAuthenticated(destination, opened.hostname)
           }
           return await this.#requireKnownTls(target, await this.#openSession(opened, destination, signal))
         } catch (error) {
@@ -193,6 +192,11 @@ export class SmtpDelivery {
 /** RFC 8689 4.2.1: whether the server is authenticated by MTA-STS, by DNSSEC, or named by the operator. */
 function isAuthenticated({ host, allows }: MailHosts, { tlsa }: ServerConnection): boolean {
   return host !== undefined || allows !== undefined || tlsa !== undefined
+}
+
+function notAuthenticated({ target, policyUnknown: isUnknown }: NextHop, hostname: string): Undelivered {
+  if (isUnknown) return policyUnknown(target.domain)
+  return never(`${hostname} is authenticated neither by a policy nor by the DNS (RFC 8689)`, '5.7.30')
 }
 
 /** The key of the connection pool: the servers and the session options. */
