@@ -99,7 +99,10 @@ export class Inbox implements DeliveryTarget {
       if (!this.#isForHandlers(envelope)) this.#listener?.(envelope, examination.verdict)
       return examination
     })
-    const [examined, isSpam] = await Promise.all([examining, this.#deps.screening.isSpam(envelope, raw)])
+    const screening = this.#deps.screening.isSpam(envelope, raw)
+    // a refused message too is held until it is examined: the caller counts its memory until then
+    await Promise.allSettled([examining, screening])
+    const [isSpam, examined] = await Promise.all([screening, examining])
     const { verdict, parsed } = examined
     const { action, reply, authentication } = verdict
     const spam = isSpam || action === 'spam'

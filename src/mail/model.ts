@@ -224,7 +224,7 @@ export const EmailRow = z
     in_reply_to: z.string().nullable(),
     codes: z.array(z.string()),
     received_at: Timestamp,
-    sent_at: Timestamp.nullable(),
+    sent_at: Timestamp.nullable().meta({ description: 'when the first server of a recipient, or a relay, accepted it' }),
     created_at: Timestamp,
     deleted_at: Timestamp.optional().meta({ description: 'time of deletion; only in the trash' }),
     body_text: z.string().nullable().optional().meta({ description: 'only with include=body' }),

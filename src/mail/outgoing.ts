@@ -206,9 +206,10 @@ export class OutgoingEmails {
   async #updateStatus(tx: Transaction, emailId: string): Promise<void> {
     const rows = await tx.all<Pick<RecipientRow, 'status'>>(sql`SELECT status FROM email_recipients WHERE email_id = ${emailId}`)
     const status = overallStatus(rows.map((row) => row.status))
-    const sent_at = status === 'delivered' || status === 'sent' ? iso(this.#clock.now()) : null
+    const isSent = rows.some((row) => row.status === 'delivered' || row.status === 'sent')
     await tx.run(
-      sql`UPDATE emails SET status = ${status}, sent_at = coalesce(sent_at, ${sent_at}) WHERE id = ${emailId} AND status <> ${status}`,
+      sql`UPDATE emails SET status = ${status}, sent_at = coalesce(sent_at, ${isSent ? iso(this.#clock.now()) : null})
+        WHERE id = ${emailId} AND (status <> ${status} OR (sent_at IS NULL AND ${isSent ? 1 : 0} = 1))`,
     )
   }
 }

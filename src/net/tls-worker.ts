@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
 import { Duplex } from 'node:stream'
@@ -28,8 +29,10 @@ export interface TlsOptions {
   verify: boolean
   /** Certificate authorities besides the default ones, in PEM. */
   ca?: string | undefined
-  /** Records that its certificate has to match (RFC 7672). */
+  /** Records that its certificate has to match (RFC 7672), of usage 2 or 3. */
   tlsa?: readonly Tlsa[] | undefined
+  /** The domain whose mail it takes: a certificate by an authority of the records may be for it. */
+  domain?: string | undefined
 }
 
 /** What a handshake found. */
@@ -86,7 +89,8 @@ class Connection {
   #owed = 0
   #unread = 0
 
-  constructor(id: number, { hostname, verify, ca = '', tlsa, remoteAddress }: TlsOptions & { remoteAddress: string }) {
+  constructor(id: number, options: TlsOptions & { remoteAddress: string }) {
+    const { hostname, verify, ca = '', remoteAddress } = options
     this.#id = id
     this.#carrier = Object.assign(
       new Duplex({
@@ -112,7 +116,7 @@ class Connection {
     })
     this.#client.once('secureConnect', () => {
       complete(this.#client)
-      post({ id, facts: factsOf(this.#client, hostname, tlsa) })
+      post({ id, facts: factsOf(this.#client, options) })
     })
     this.#client.on('readable', () => this.#pass())
     this.#client.once('end', () => post({ id, text: null }))
@@ -171,7 +175,7 @@ function contextOf(ca: string): SecureContext {
   return context
 }
 
-function factsOf(client: TLSSocket, hostname: string, tlsa: readonly Tlsa[] | undefined): TlsFacts {
+function factsOf(client: TLSSocket, options: TlsOptions): TlsFacts {
   // the types say Error, but it is the code for a certificate, and an error for its name
   const flaw = client.authorizationError as unknown as NodeJS.ErrnoException | string | null
   return {
@@ -179,28 +183,47 @@ function factsOf(client: TLSSocket, hostname: string, tlsa: readonly Tlsa[] | un
     cipher: client.getCipher().name,
     authorized: client.authorized,
     flaw: typeof flaw === 'string' ? flaw : (flaw?.code ?? null),
-    daneFailure: tlsa === undefined ? null : daneFailure(client, hostname, tlsa),
+    daneFailure: options.tlsa === undefined ? null : daneFailure(client, options, options.tlsa),
   }
 }
 
-interface Certificate {
-  raw: Buffer
-}
+type DaneVerifier = (hostname: string, leaf: X509Certificate, issuers: X509Certificate[]) => Error | undefined
 
-type DaneVerifier = (hostname: string, leaf: Certificate, issuers: Certificate[]) => Error | undefined
-
-function daneFailure(client: TLSSocket, hostname: string, tlsa: readonly Tlsa[]): string | null {
-  const chain: Certificate[] = []
+/** Why the certificate matches none of the records (RFC 7672 3.1); null if it does. */
+function daneFailure(client: TLSSocket, { hostname, domain }: TlsOptions, tlsa: readonly Tlsa[]): string | null {
+  const chain: X509Certificate[] = []
   for (let one = client.getPeerX509Certificate(); one && chain.length < 10; one = one.issuerCertificate) chain.push(one)
   const [leaf, ...issuers] = chain
   if (!leaf) return 'it presented no certificate'
-  // the library takes no records for none that must match
-  if (tlsa.length === 0) return 'it has no TLSA records that can be used'
   const { createDaneVerifier } = createRequire(import.meta.url)('mx-connect/lib/dane.js') as {
     createDaneVerifier: (records: Tlsa[]) => DaneVerifier
   }
-  const records = tlsa.map((record) => ({ ...record, cert: Buffer.from(record.cert) }))
-  return createDaneVerifier(records)(hostname, leaf, issuers)?.message.slice(0, 300) ?? null
+  /** Verifies by the records of one usage. */
+  const failureBy = (usage: number, authorities: X509Certificate[]): string | null => {
+    const records = tlsa.filter((record) => record.usage === usage)
+    // the library takes no records for none that must match
+    if (records.length === 0) return 'it has no TLSA records that can be used'
+    const verify = createDaneVerifier(records.map((record) => ({ ...record, cert: Buffer.from(record.cert) })))
+    return verify(hostname, leaf, authorities)?.message.slice(0, 300) ?? null
+  }
+  // RFC 7672 3.1.1: neither the names nor the dates of a certificate that is named itself count
+  const failure = failureBy(3, [])
+  if (failure === null || !tlsa.some(({ usage }) => usage === 2)) return failure
+  // the library verifies signatures alone (RFC 7672 3.2.2, RFC 5280 6.1)
+  const trusted = failureBy(
+    2,
+    issuers.filter((issuer) => issuer.ca && isCurrent(issuer)),
+  )
+  if (trusted !== null) return trusted
+  if (!isCurrent(leaf)) return `the certificate of ${hostname} is valid from ${leaf.validFrom} to ${leaf.validTo}`
+  const names = [hostname, ...(domain === undefined || domain === hostname ? [] : [domain])]
+  const isNamed = names.some((name) => leaf.checkHost(name, { partialWildcards: false }) !== undefined)
+  return isNamed ? null : `the certificate is not for ${names.join(' or ')}`
+}
+
+function isCurrent({ validFromDate, validToDate }: X509Certificate): boolean {
+  const now = Date.now()
+  return validFromDate.getTime() <= now && now <= validToDate.getTime()
 }
 
 function post(report: TlsReport): void {

@@ -143,6 +143,7 @@ export class OutboundModule implements Module {
       queries: deps.mail.deliveryQueries,
       suppressions: this.suppressions,
       returnPaths: this.returnPaths,
+      signer,
       listeners: () => deps.mail.addresses,
       settings: outboundSettings(deps.config),
     })

@@ -4,8 +4,11 @@ import { mac, sameBytes } from '../core/seal/seal.ts'
 /** The local part before the token; no identity can have it. */
 const prefix = 'bounce'
 
-/** Days for which a bounce is accepted: five days of attempts, and time for a slow receiver. */
+/** Days for which a bounce is accepted: a period of attempts, and time for a slow receiver. */
 const lifetime = 30
+
+/** Days of attempts with the same address: more than those of the whole schedule. */
+const period = 7
 
 /**
  * The envelope sender of each recipient's copy, `bounce+<token>@domain`: what comes back to it belongs to exactly that
@@ -21,12 +24,14 @@ export class ReturnPaths {
   }
 
   /**
-   * The address for one recipient's row, in the domain of the sender. `leaves` is when the message is to leave, in milliseconds since the Unix
-   * epoch: the address is the same in every attempt, as greylisting and duplicate detection use it.
+   * The address for one recipient's row, in the domain of the sender. `planned` is when the message was to leave first, in milliseconds since the
+   * Unix epoch: the address is the same in all attempts of each seven days from then on, as greylisting and duplicate detection use it.
    */
-  addressFor(recipientSeq: number, domain: string, leaves: number): string {
+  addressFor(recipientSeq: number, domain: string, planned: number): string {
+    const age = Math.max(0, this.#clock.now() - planned)
+    const begun = planned + Math.floor(age / (period * day)) * period * day
     const head = Buffer.alloc(9)
-    head.writeUIntBE(Math.floor(leaves / day) + lifetime, 0, 3)
+    head.writeUIntBE(Math.floor(begun / day) + lifetime, 0, 3)
     head.writeUIntBE(recipientSeq, 3, 6)
     return `${prefix}+${encode(Buffer.concat([head, this.#mac(head)]))}@${domain}`
   }

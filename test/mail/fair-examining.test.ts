@@ -1,9 +1,11 @@
-import { EventEmitter } from 'node:events'
+import { EventEmitter, once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ExamineOrder, WorkerReport } from '../../src/mail/workers/examine.ts'
 import type { WorkerThread } from '../../src/mail/workers/worker-slot.ts'
 import { accountKey } from '../support/account-key.ts'
-import { appliance, deliver, message } from '../support/appliance.ts'
+import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
 
 /** A worker that reads nothing until it is told to: what it was given, by subject, in order. */
 class HeldWorker extends EventEmitter<{ message: [WorkerReport]; error: [Error]; exit: [] }> implements WorkerThread {
@@ -76,3 +78,40 @@ test('mail for one account is read while a flood for another waits for the worke
   worker.finishAll()
   for (const reply of await Promise.all([...flood, one, two])) expect(reply).toContain('250')
 })
+
+test('what a filter refuses counts as held in memory while it waits for the workers, and is refused then', async () => {
+  let asked = 0
+  const filter = createServer((request, response) => {
+    asked += 1
+    request.resume().on('end', () => response.end(JSON.stringify({ action: 'reject', score: 99, required_score: 5 })))
+  }).listen(0, '127.0.0.1')
+  await once(filter, 'listening')
+  onTestFinished(() => void filter.close())
+  const worker = new HeldWorker()
+  const thread = (): WorkerThread => {
+    setImmediate(() => worker.emit('message', { alive: true }))
+    return worker
+  }
+  const url = `http://127.0.0.1:${(filter.address() as AddressInfo).port}`
+  const examiner = { workers: 1, depth: 1, parseTimeout: 60_000, thread }
+  const box = await appliance({ PILLARBOX_MAIL__RSPAMD__URL: url }, undefined, { examiner })
+  onTestFinished(() => worker.finishAll())
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const raw = message({ Subject: 'bad' }, 'x\n'.repeat(50_000))
+  const send = (): Promise<string> => deliver(box.smtp, { to: ada.email, raw })
+  const replies = [send(), send(), send()]
+  await expect.poll(() => figure(box, 'pillarbox_examiner_messages{state="waiting"}')).toBe(2)
+  await expect.poll(() => asked).toBe(3)
+  // the filter has refused them all
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  const octets = raw.replaceAll(/\r?\n/g, '\r\n').length
+  expect(await figure(box, 'pillarbox_smtp_held_bytes')).toBe(3 * octets)
+  worker.finishAll()
+  for (const reply of await Promise.all(replies)) expect(reply).toMatch(/^55\d /)
+  await expect.poll(() => figure(box, 'pillarbox_smtp_held_bytes')).toBe(0)
+})
+
+async function figure(box: Appliance, name: string): Promise<number> {
+  const line = (await box.app.metrics.text()).split('\n').find((one) => one.startsWith(`${name} `))
+  return Number(line?.slice(name.length + 1))
+}

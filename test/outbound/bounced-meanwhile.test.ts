@@ -76,3 +76,26 @@ test.each([
   expect(sink.messages).toEqual([])
   expect(await until(id, 'bounced')).toMatchObject({ smtp_code: 550, enhanced_code: '5.1.1' })
 })
+
+test('what leaves long after it was accepted, as its account was stopped, has a return path that is valid for weeks', async () => {
+  const { clock, sink, box, send, until } = await far()
+  sink.script = (line) => (line.startsWith('RCPT') ? '451 4.7.1 Greylisted' : undefined)
+  const id = await send('bob@far.test')
+  await until(id, 'deferred')
+  for (const hours of [1, 24, 72]) {
+    clock.advance(hours * 3_600_000)
+    await box.settled()
+  }
+  const paths = sink.commands.filter((line) => line.startsWith('MAIL'))
+  expect(paths.length).toBeGreaterThan(3)
+  // servers that greylist compare it
+  expect(new Set(paths).size).toBe(1)
+  clock.advance(40 * 24 * 3_600_000)
+  sink.script = undefined
+  await box.settled()
+  await until(id, 'delivered')
+  const last = sink.commands.findLast((line) => line.startsWith('MAIL'))!
+  clock.advance(20 * 24 * 3_600_000)
+  expect(await bounced(box.smtp, last, 'bob@far.test')).toMatch(/^250 /)
+  await until(id, 'bounced')
+})

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { HeldClock } from '../support/held-clock.ts'
 import { MailSink } from '../support/mail-sink.ts'
 import { sendingBox } from '../support/outgoing.ts'
 
@@ -28,4 +29,33 @@ test('a message goes to the server of its domain as it is kept, with a return pa
   expect(one!.raw).toContain('\r\n\r\n.dots\r\n..\r\nGrüße\r\n')
   expect(one!.parameters).toMatch(/^BODY=8BITMIME SIZE=\d+$/)
   expect(await events(id)).toEqual(['email.delivered', 'email.delivered'])
+})
+
+test('a message that one recipient has was sent then, whatever becomes of the others', async () => {
+  const clock = new HeldClock()
+  const replies: Record<string, string> = { ivy: '550 5.1.1 No such user', eve: '550 5.1.1 No such user', sam: '451 4.3.0 Later' }
+  const sink = await MailSink.start({ script: (line) => replies[/^RCPT TO:<(\w+)@/.exec(line)?.[1] ?? ''] })
+  const { box, send, until, email } = await sendingBox(sink.port, {}, { clock })
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  const none = await send(['ivy@far.test', 'sam@far.test'])
+  for (const [to, status] of [
+    ['ivy', 'bounced'],
+    ['sam', 'deferred'],
+  ])
+    await until(none, status!, `${to}@far.test`)
+  expect(await email(none)).toMatchObject({ status: 'deferred', sent_at: null })
+  const id = await send(['sam@far.test', 'eve@far.test', 'bob@far.test'])
+  for (const [to, status] of [
+    ['eve', 'bounced'],
+    ['sam', 'deferred'],
+    ['bob', 'delivered'],
+  ])
+    await until(id, status!, `${to}@far.test`)
+  const sent_at = new Date(clock.now()).toISOString()
+  expect(await email(id)).toMatchObject({ status: 'deferred', sent_at })
+  delete replies['sam']
+  clock.advance(3_600_000)
+  await box.settled()
+  await until(id, 'delivered', 'sam@far.test')
+  expect(await email(id)).toMatchObject({ status: 'bounced', sent_at })
 })

@@ -27,21 +27,29 @@ afterAll(() => {
   rmSync(directory, { recursive: true })
 })
 
-test('whether there is a policy was not to be learned: that puts mail with REQUIRETLS off, and does not bounce it', async () => {
-  const sink = await MailSink.start({ tls: server, extensions: ['REQUIRETLS'] })
-  const policies = await PolicyHost.start(host, { mode: 'enforce', mx: 'mx.far.test' })
-  const { box, send, until } = await sendingBox(sink.port, {}, { testing: { outsideDial: policies.dial } })
-  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1').a('mta-sts.far.test', '127.0.0.1')
-  policies.status = 503
-  box.dns.txt('_mta-sts.far.test', 'v=STSv1; id=one;')
-  expect(await until(await send('bob@far.test', { require_tls: true }), /bounced|deferred/)).toMatchObject({ status: 'deferred' })
-  await until(await send('bob@far.test'), 'delivered')
-  box.dns.mx('near.test', 'mx.far.test').fails('_mta-sts.near.test', 'servfail')
-  expect(await until(await send('bob@near.test', { require_tls: true }), /bounced|deferred/)).toMatchObject({
-    status: 'deferred',
-  })
-  await until(await send('bob@near.test'), 'delivered')
-})
+test.each([
+  ['', {}],
+  [', with DANE too', { PILLARBOX_OUTBOUND__DANE: 'true' }],
+])(
+  'whether there is a policy was not to be learned: that puts mail with REQUIRETLS off, and does not bounce it%s',
+  async (_, settings) => {
+    const sink = await MailSink.start({ tls: server, extensions: ['REQUIRETLS'] })
+    const policies = await PolicyHost.start(host, { mode: 'enforce', mx: 'mx.far.test' })
+    const { box, send, until } = await sendingBox(sink.port, settings, { testing: { outsideDial: policies.dial } })
+    box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1').a('mta-sts.far.test', '127.0.0.1')
+    policies.status = 503
+    box.dns.txt('_mta-sts.far.test', 'v=STSv1; id=one;')
+    expect(await until(await send('bob@far.test', { require_tls: true }), /bounced|deferred/)).toMatchObject({
+      status: 'deferred',
+    })
+    await until(await send('bob@far.test'), 'delivered')
+    box.dns.mx('near.test', 'mx.far.test').fails('_mta-sts.near.test', 'servfail')
+    expect(await until(await send('bob@near.test', { require_tls: true }), /bounced|deferred/)).toMatchObject({
+      status: 'deferred',
+    })
+    await until(await send('bob@near.test'), 'delivered')
+  },
+)
 
 test('REQUIRETLS of a call, of a call for later and of a submission reaches the receiver; without it nothing is said', async () => {
   const clock = movable()

@@ -3,7 +3,10 @@ import { dkimVerify } from 'mailauth/lib/dkim/verify.js'
 import { expect, test } from 'vitest'
 import { DkimSigner } from '../../src/outbound/compose/signing.ts'
 import { HeldClock } from '../support/held-clock.ts'
+import { MailSink } from '../support/mail-sink.ts'
+import { sendingBox } from '../support/outgoing.ts'
 import { ed25519Key } from '../support/signed-mail.ts'
+import { verifiedDomain } from '../support/verified-domain.ts'
 
 const published = ed25519Key()
 const privateKey = createPrivateKey(published.pem)
@@ -31,6 +34,8 @@ async function verdict(message: string): Promise<string> {
   const { results } = await dkimVerify(Buffer.from(message), { resolver: async () => [[published.record]] })
   return results.map(({ status }) => status.result).join(' ')
 }
+
+const selectors = (raw: string) => [...raw.matchAll(/\ts=(\w+);/g)].map(([, selector]) => selector)
 
 const hashIn = (field: string) => /\tbh=(.*);/.exec(field)?.[1]
 
@@ -114,4 +119,32 @@ test.each([
   setImmediate(turn)
   await signed(body, () => (atEnd ??= turns))
   expect(atEnd).toBeGreaterThan(0)
+})
+
+test('what leaves after the keys were rotated is signed by the new ones, the same in all attempts', async () => {
+  const clock = new HeldClock()
+  const sink = await MailSink.start({ script: (line) => (line === '<end>' ? '451 4.7.1 Later' : undefined) })
+  const { box, ada, until } = await sendingBox(sink.port, {}, { clock })
+  box.dns.mx('far.test', 'mx.far.test').a('mx.far.test', '127.0.0.1')
+  const domain = await verifiedDomain(box)
+  const { body: sent } = await box.call('POST', `/v1/identities/${ada}/emails`, { to: 'bob@far.test', body_text: 'Hello' })
+  await until(sent.id, 'deferred')
+  expect((await box.call('POST', `/v1/domains/${domain.id}/dkim/rotate`)).status).toBe(200)
+  for (const days of [8, 1]) {
+    clock.advance(days * 24 * 3_600_000)
+    await box.settled()
+  }
+  const [before = '', ...after] = sink.rejected
+  expect(after.length).toBeGreaterThan(1)
+  expect(selectors(before)).toHaveLength(2)
+  expect(selectors(after[0]!)).toHaveLength(2)
+  expect(selectors(after[0]!).filter((selector) => selectors(before).includes(selector))).toEqual([])
+  expect(new Set(after).size).toBe(1)
+  const records = new Map(domain.dns_records.map(({ name, value }) => [name, value]))
+  const { results } = await dkimVerify(Buffer.from(after[0]!, 'latin1'), {
+    resolver: async (name: string) => [[records.get(name) ?? '']],
+  })
+  expect(results.map(({ status }) => status.result)).toEqual(['pass', 'pass'])
+  const { body } = await box.call<string>('GET', `/v1/identities/${ada}/emails/${sent.id}/raw`)
+  expect(selectors(body)).toEqual(selectors(after[0]!))
 })

@@ -31,3 +31,22 @@ test('of servers that had TLS a bounded number is remembered, and none for longe
   expect(await memory.allowsClear('mx100499.sender.test')).toBe(false)
   expect(await memory.allowsClear('mx0.sender.test')).toBe(true)
 })
+
+test('of boxes with one database, valid TLS at one ends the wait that another has begun', async () => {
+  const clock = new HeldClock()
+  const { database } = await opened(folder())
+  onTestFinished(() => database.close())
+  const [one, other] = [new TlsMemory({ database, clock, log: quiet }), new TlsMemory({ database, clock, log: quiet })]
+  await one.remember('mx.far.test')
+  clock.advance(600_000)
+  expect(await other.allowsClear('mx.far.test')).toBe(false)
+  clock.advance(600_000)
+  await one.remember('mx.far.test')
+  clock.advance(day)
+  // a wait of its own
+  expect(await other.allowsClear('mx.far.test')).toBe(false)
+  clock.advance(day)
+  expect(await other.allowsClear('mx.far.test')).toBe(true)
+  await one.remember('mx.far.test')
+  expect(await other.allowsClear('mx.far.test')).toBe(false)
+})

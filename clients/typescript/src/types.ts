@@ -585,6 +585,7 @@ export interface Email {
   in_reply_to: string | null
   codes: string[]
   received_at: string
+  /** when the first server of a recipient, or a relay, accepted it */
   sent_at: string | null
   created_at: string
   /** time of deletion; only in the trash */
@@ -679,6 +680,7 @@ export interface EmailMessage {
   in_reply_to: string | null
   codes: string[]
   received_at: string
+  /** when the first server of a recipient, or a relay, accepted it */
   sent_at: string | null
   created_at: string
   /** time of deletion; only in the trash */
@@ -744,6 +746,7 @@ export interface EmailRow {
   in_reply_to: string | null
   codes: string[]
   received_at: string
+  /** when the first server of a recipient, or a relay, accepted it */
   sent_at: string | null
   created_at: string
   /** time of deletion; only in the trash */
@@ -2632,6 +2635,7 @@ export interface EventData {
     in_reply_to: string | null
     codes: string[]
     received_at: string
+    /** when the first server of a recipient, or a relay, accepted it */
     sent_at: string | null
     created_at: string
     /** time of deletion; only in the trash */
@@ -2696,6 +2700,7 @@ export interface EventData {
     in_reply_to: string | null
     codes: string[]
     received_at: string
+    /** when the first server of a recipient, or a relay, accepted it */
     sent_at: string | null
     created_at: string
     /** time of deletion; only in the trash */
@@ -2760,6 +2765,7 @@ export interface EventData {
     in_reply_to: string | null
     codes: string[]
     received_at: string
+    /** when the first server of a recipient, or a relay, accepted it */
     sent_at: string | null
     created_at: string
     /** time of deletion; only in the trash */
@@ -2824,6 +2830,7 @@ export interface EventData {
     in_reply_to: string | null
     codes: string[]
     received_at: string
+    /** when the first server of a recipient, or a relay, accepted it */
     sent_at: string | null
     created_at: string
     /** time of deletion; only in the trash */
@@ -2888,6 +2895,7 @@ export interface EventData {
     in_reply_to: string | null
     codes: string[]
     received_at: string
+    /** when the first server of a recipient, or a relay, accepted it */
     sent_at: string | null
     created_at: string
     /** time of deletion; only in the trash */
@@ -2952,6 +2960,7 @@ export interface EventData {
     in_reply_to: string | null
     codes: string[]
     received_at: string
+    /** when the first server of a recipient, or a relay, accepted it */
     sent_at: string | null
     created_at: string
     /** time of deletion; only in the trash */

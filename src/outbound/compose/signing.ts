@@ -74,6 +74,20 @@ export class DkimSigner {
     const fields = await Promise.all(keys.map((key) => signature(key, common)))
     return fields.join('')
   }
+
+  /**
+   * The header fields `trace`, which a message begins with, with other signatures in place of those that they begin with; undefined when the keys
+   * of these are still active, or when there are none.
+   */
+  async renewed(domain: string, trace: string, message: Buffer): Promise<string | undefined> {
+    const signatures = /^(?:DKIM-Signature:.*\r\n(?:[ \t].*\r\n)*)+/.exec(trace)?.[0]
+    if (signatures === undefined) return undefined
+    const active = (await this.#domains.signingKeys(domain)).map(({ selector }) => selector)
+    const used = [...signatures.matchAll(/\ts=([^;]{1,63});/g)].map(([, selector = '']) => selector)
+    if (active.length === 0 || used.every((selector) => active.includes(selector))) return undefined
+    const fresh = await this.sign(domain, message.subarray(Buffer.byteLength(signatures)))
+    return `${fresh}${trace.slice(signatures.length)}`
+  }
 }
 
 interface Signed {

@@ -1,6 +1,7 @@
 import type { Basis } from '../../basis.ts'
 import { hour, minute } from '../../core/clock.ts'
 import { conflict } from '../../core/fault.ts'
+import { release } from '../../core/memory.ts'
 import { newId } from '../../core/ids.ts'
 import { loggable } from '../../core/log.ts'
 import type { Counter } from '../../core/metrics.ts'
@@ -27,6 +28,7 @@ import type { SmtpDelivery, ServerListener } from './smtp-delivery.ts'
 import { emailKind, type EmailLoad } from '../model.ts'
 import { answerOf, type Outcomes, readAnswer } from './outcomes.ts'
 import { domainOf } from '../compose/recipients.ts'
+import type { DkimSigner } from '../compose/signing.ts'
 import type { ReturnPaths } from '../return-path.ts'
 import { readReply, failureOf } from './smtp-reply.ts'
 import type { Suppressions } from '../suppressions.ts'
@@ -46,6 +48,7 @@ interface Deps extends Pick<Basis, 'database' | 'log' | 'metrics'> {
   domains: Domains
   suppressions: Suppressions
   returnPaths: ReturnPaths
+  signer: DkimSigner
   outcomes: Outcomes
   transport: () => Transport
   timeout?: Timeouts | undefined
@@ -203,10 +206,18 @@ export class MailCourier implements Courier<EmailLoad, TransportAnswer> {
     return delivery_id === null ? [] : ((await attemptsOf(this.#deps.database, [delivery_id])).get(delivery_id) ?? [])
   }
 
+  /** The message as it leaves: signed anew if the keys were rotated since, as the records of the former leave the DNS. */
   async #raw({ email }: QueuedEmail): Promise<Buffer> {
-    const found = await this.#deps.outgoing.rawMessage(email)
+    const { outgoing, signer, database } = this.#deps
+    const found = await outgoing.rawMessage(email)
     if (!found) throw refused('the message no longer exists')
-    return found
+    const trace = await signer.renewed(domainOf(email.from_address), email.trace, found)
+    if (trace === undefined) return found
+    // stored, so that every further attempt sends the same bytes
+    await database.transaction((tx) => outgoing.setTrace(tx, email.id, { trace }))
+    const message = Buffer.concat([Buffer.from(trace), found.subarray(Buffer.byteLength(email.trace))])
+    release(found)
+    return message
   }
 
   /** Checks what may have changed since the message was queued. */

@@ -23,10 +23,7 @@ export class Dane {
       resolveTlsa: async (name) => {
         const answer = await this.#dns.ask(name, 'TLSA')
         if (!answer.secure) return []
-        return answer.found
-          .filter(({ length }) => length > 3)
-          .map(tlsa)
-          .filter(usable)
+        return answer.found.filter(({ length }) => length >= 3).map(tlsa)
       },
     }
   }
@@ -35,6 +32,7 @@ export class Dane {
 /** The interface of mx-connect. */
 export interface DaneQueries {
   checkDnssecSecure: (host: string) => Promise<{ secure: boolean }>
+  /** All records, usable or not. */
   resolveTlsa: (name: string) => Promise<Tlsa[]>
 }
 
@@ -42,7 +40,7 @@ function tlsa(content: Buffer): Tlsa {
   return { usage: content[0]!, selector: content[1]!, mtype: content[2]!, cert: content.subarray(3) }
 }
 
-/** RFC 7672 3.1.3: the usages of public CAs are not used between mail servers. */
-function usable({ usage, selector, mtype }: Tlsa): boolean {
-  return (usage === 2 || usage === 3) && selector <= 1 && mtype <= 2
+/** True if a record can be matched. RFC 7672 3.1.3: the usages of public CAs are not used between mail servers. */
+export function isUsable({ usage, selector, mtype, cert }: Tlsa): boolean {
+  return (usage === 2 || usage === 3) && selector <= 1 && mtype <= 2 && cert.length > 0
 }

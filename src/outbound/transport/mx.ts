@@ -4,7 +4,7 @@ import { callbackify } from 'node:util'
 import { isAbsent, type Records, type RecordsOf } from '../../net/resolve.ts'
 import { connectFailure, type Dial, dialSocket } from './dial.ts'
 import type { Tlsa } from '../../net/tls-worker.ts'
-import type { Dane, DaneQueries } from './dane.ts'
+import { type Dane, type DaneQueries, isUsable } from './dane.ts'
 import type { AddressPolicy } from './address-policy.ts'
 import { later, never, refused, Undelivered } from './undelivered.ts'
 
@@ -26,8 +26,12 @@ export interface ServerConnection {
   socket: Socket
   hostname: string
   address: string
-  /** The TLSA records that the certificate has to match (RFC 7672). Only set when there are any. */
+  /** The TLSA records that the certificate has to match (RFC 7672). Only set when there are any that can be used. */
   tlsa?: Tlsa[]
+  /** The domain whose TLSA records have led here. */
+  domain: string
+  /** True if it has TLSA records, none of which can be used: TLS is required, with any certificate (RFC 7672 2.2). */
+  requiresTls: boolean
   /** Connects to the same address once more. */
   reconnect(): Promise<Socket>
 }
@@ -63,9 +67,7 @@ interface Found {
   socket: Socket
   hostname: string
   host: string
-  tlsaRecords?: Tlsa[]
-  /** Set if the certificate has to match these records. */
-  daneVerifier?: unknown
+  tlsaRecords?: Tlsa[] | null
 }
 
 const require = createRequire(import.meta.url)
@@ -177,14 +179,24 @@ export class MailExchangers {
     }).catch((error: unknown) => {
       throw error === exhausted || error instanceof Undelivered ? (view.failure ?? error) : view.explain(error)
     })
-    const { socket, host, daneVerifier, tlsaRecords = [] } = found
+    const { socket, host } = found
+    const records = dane ? (found.tlsaRecords ?? []) : []
+    const tlsa = records.filter(isUsable)
     const hostname = normalized(found.hostname)
     // for a domain without MX the library queries only addresses, so the policy was not checked before
     if (target.allows && !target.allows(hostname)) {
       socket.destroy()
       throw notAdmitted(target.domain)
     }
-    return { socket, hostname, address: host, ...(daneVerifier ? { tlsa: tlsaRecords } : {}), reconnect: () => open(host) }
+    return {
+      socket,
+      hostname,
+      address: host,
+      ...(tlsa.length > 0 ? { tlsa } : {}),
+      domain: target.domain,
+      requiresTls: records.length > 0 && tlsa.length === 0,
+      reconnect: () => open(host),
+    }
   }
 
   #check({ domain, host, port }: MailHosts, address: string): void {

@@ -20,6 +20,7 @@ import { Outcomes } from './outcomes.ts'
 import { forgetPolicies, Policies } from './policies.ts'
 import { AddressPolicy } from './address-policy.ts'
 import { domainOf } from '../compose/recipients.ts'
+import type { DkimSigner } from '../compose/signing.ts'
 import type { ReturnPaths } from '../return-path.ts'
 import { type OutboundSettings, Routing } from './routing.ts'
 import type { Suppressions } from '../suppressions.ts'
@@ -41,6 +42,7 @@ interface Deps extends TransportTest, Pick<Basis, 'database' | 'clock' | 'log' |
   queries: DnsTally
   suppressions: Suppressions
   returnPaths: ReturnPaths
+  signer: DkimSigner
   /** The addresses at which this box receives mail. */
   listeners: () => { host: string; port: number }[]
   settings: OutboundSettings

@@ -3,7 +3,7 @@ import type { NextHop } from './smtp-delivery.ts'
 import { policyNames, type Policies } from './policies.ts'
 import { noPolicy, stsPolicy } from './tls-result.ts'
 import type { TlsLevel } from './session.ts'
-import { later, never } from './undelivered.ts'
+import { later, never, policyUnknown } from './undelivered.ts'
 
 /** The route of a message: the next hop, and whether acceptance there means delivery or only relaying. */
 export interface Route extends NextHop {
@@ -38,8 +38,7 @@ export class Routing {
   async #direct(domain: string, requireTls: boolean): Promise<Route> {
     const { port, hostname, mta_sts, dane } = this.#settings
     const found = mta_sts ? await this.#policies.of(domain) : undefined
-    if (requireTls && found === 'unknown' && !dane)
-      throw later(`the MTA-STS policy of ${domain} could not be determined`, '4.7.5')
+    if (requireTls && found === 'unknown' && !dane) throw policyUnknown(domain)
     const policy = found === 'unknown' ? undefined : found
     const enforced = policy?.mode === 'enforce' ? policy : undefined
     // RFC 8689 4.2.1: a certificate for an insecure MX name proves nothing
@@ -51,6 +50,7 @@ export class Routing {
       target: { domain, port, ...(enforced ? { allows: (host: string) => policyNames(enforced, host) } : {}) },
       options: { name: hostname, level, implicit: false },
       outcome: 'delivered',
+      ...(found === 'unknown' ? { policyUnknown: true } : {}),
       appliedPolicy: {
         policy: policy ? stsPolicy(domain, policy) : noPolicy(domain),
         mode: policy?.mode ?? 'none',

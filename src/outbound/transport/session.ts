@@ -13,10 +13,10 @@ import { certificateFailure, flawOf, type TlsFailure } from './tls-result.ts'
 import { later, never, type Server, type Security, Undelivered } from './undelivered.ts'
 
 /**
- * The TLS level: `clear` without TLS; `opportunistic` if offered, without checks; `checked` requires a certificate for the server name from a
- * public CA, and `dane` one that matches its TLSA records.
+ * The TLS level: `clear` without TLS; `opportunistic` if offered, without checks; `required` without checks too; `checked` requires a certificate
+ * for the server name from a public CA, and `dane` one that matches its TLSA records.
  */
-export type TlsLevel = 'clear' | 'opportunistic' | 'checked' | 'dane'
+export type TlsLevel = 'clear' | 'opportunistic' | 'required' | 'checked' | 'dane'
 
 /** The options of a session. */
 export interface SessionOptions {
@@ -72,7 +72,7 @@ export class SmtpClientSession implements Server {
       name,
       secure: implicit,
       ignoreTLS: level === 'clear' && !implicit,
-      requireTLS: level === 'checked' || level === 'dane',
+      requireTLS: level !== 'clear' && level !== 'opportunistic',
       opportunisticTLS: level === 'opportunistic',
       greetingTimeout: greeting,
       connectionTimeout: greeting,
@@ -83,8 +83,8 @@ export class SmtpClientSession implements Server {
     })
     connection.on('error', () => undefined)
     limitReplies(connection)
-    const { hostname, tlsa } = opened
-    secureWith(connection, (socket) => secureStream(socket, { hostname, verify: level === 'checked', tlsa }))
+    const { hostname, domain, tlsa } = opened
+    secureWith(connection, (socket) => secureStream(socket, { hostname, domain, verify: level === 'checked', tlsa }))
     try {
       await wait<void>(connection, signal, (done) => connection.connect((error) => done(error ?? null)))
       const session = new SmtpClientSession(opened, connection, level)

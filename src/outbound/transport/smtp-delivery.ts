@@ -5,7 +5,7 @@ import { policyNames } from './policies.ts'
 import { type SessionOptions, type OutgoingCopy, SmtpClientSession } from './session.ts'
 import { noPolicy, tlsaPolicy, type TlsFailure, type TlsListener, type TlsPolicy } from './tls-result.ts'
 import type { TlsMemory } from './tls-memory.ts'
-import { later, never, type Server, Undelivered } from './undelivered.ts'
+import { later, never, policyUnknown, type Server, Undelivered } from './undelivered.ts'
 
 /** The next hop of a message, with the options of its session. */
 export interface NextHop {
@@ -13,6 +13,8 @@ export interface NextHop {
   options: SessionOptions
   /** The policy of the domain for TLS reports, and why it could not be fetched; without it no session is reported. */
   appliedPolicy?: AppliedPolicy
+  /** True if the MTA-STS policy of the domain could not be determined. */
+  policyUnknown?: true
 }
 
 export interface AppliedPolicy {
@@ -102,7 +104,7 @@ export class SmtpDelivery {
         try {
           if (copy.require_tls && !isAuthenticated(target, opened)) {
             opened.socket.destroy()
-            throw never(`${opened.hostname} is authenticated neither by a policy nor by the DNS (RFC 8689)`, '5.7.30')
+            throw notAuthenticated(destination, opened.hostname)
           }
           return await this.#requireKnownTls(target, await this.#openSession(opened, destination, signal))
         } catch (error) {
@@ -145,7 +147,8 @@ export class SmtpDelivery {
    */
   async #openSession(opened: ServerConnection, destination: NextHop, signal: AbortSignal): Promise<SmtpClientSession> {
     const { options, appliedPolicy } = destination
-    const level = opened.tlsa ? 'dane' : options.level
+    const asked = options.level === 'opportunistic' && opened.requiresTls ? 'required' : options.level
+    const level = opened.tlsa ? 'dane' : asked
     // read now, as a closed socket has no address
     const sending_ip = opened.socket.localAddress ?? null
     try {
@@ -189,6 +192,11 @@ export class SmtpDelivery {
 /** RFC 8689 4.2.1: whether the server is authenticated by MTA-STS, by DNSSEC, or named by the operator. */
 function isAuthenticated({ host, allows }: MailHosts, { tlsa }: ServerConnection): boolean {
   return host !== undefined || allows !== undefined || tlsa !== undefined
+}
+
+function notAuthenticated({ target, policyUnknown: isUnknown }: NextHop, hostname: string): Undelivered {
+  if (isUnknown) return policyUnknown(target.domain)
+  return never(`${hostname} is authenticated neither by a policy nor by the DNS (RFC 8689)`, '5.7.30')
 }
 
 /** The key of the connection pool: the servers and the session options. */

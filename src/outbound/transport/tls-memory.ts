@@ -1,6 +1,5 @@
 import type { Basis } from '../../basis.ts'
 import { day, hour, iso } from '../../core/clock.ts'
-import { lruMap } from '../../core/memory.ts'
 import { sql, type Transaction } from '../../store/database.ts'
 
 type Deps = Pick<Basis, 'database' | 'clock' | 'log'>
@@ -27,8 +26,6 @@ const batch = 2000
  */
 export class TlsMemory {
   readonly #deps: Deps
-  /** The time the certificate of a server was last recorded, in milliseconds, so that not every connection writes. */
-  readonly #recordedAt = lruMap<number>(10_000)
   #untrimmed = 0
 
   constructor(deps: Deps) {
@@ -39,7 +36,9 @@ export class TlsMemory {
   async remember(hostname: string): Promise<void> {
     const { database, clock } = this.#deps
     const now = clock.now()
-    if (now - (this.#recordedAt.get(hostname) ?? -Infinity) < hour) return
+    const row = await database.get<Row>(sql`SELECT checked_at, missed_at FROM tls_servers WHERE hostname = ${hostname}`)
+    // not every connection writes
+    if (row?.missed_at === null && now - Date.parse(row.checked_at) < hour) return
     this.#untrimmed += 1
     const trims = this.#untrimmed >= trimEvery
     if (trims) this.#untrimmed = 0
@@ -50,7 +49,6 @@ export class TlsMemory {
       )
       await this.#trim(tx, now, trims)
     })
-    this.#recordedAt.set(hostname, now)
   }
 
   /** True if mail may go to this server in the clear. */
@@ -61,7 +59,6 @@ export class TlsMemory {
       sql`SELECT checked_at, missed_at FROM tls_servers WHERE hostname = ${hostname} AND checked_at >= ${iso(now - retention)}`,
     )
     if (!row) return true
-    this.#recordedAt.delete(hostname)
     if (row.missed_at === null) {
       await database.transaction((tx) =>
         tx.run(sql`UPDATE tls_servers SET missed_at = ${iso(now)} WHERE hostname = ${hostname} AND missed_at IS NULL`),

@@ -77,6 +77,11 @@ interface FailedOutcome {
   outcome: 'deferred' | 'bounced' | 'failed'
 }
 
+/** Whether REQUIRETLS could be met is not known before the MTA-STS policy of the domain is. */
+export function policyUnknown(domain: string): Undelivered {
+  return later(`the MTA-STS policy of ${domain} could not be determined`, '4.7.5')
+}
+
 /** The identity that wrote the message is suspended. */
 export function suspended(): Undelivered {
   return new Undelivered({ outcome: 'deferred', response: 'the identity that sent it is suspended', suspended: true })
