@@ -197,3 +197,43 @@ test('what is marked on another screen is seen here, and bodies are not read aga
   await page.getByRole('button', { name: 'Mark as read' }).waitFor()
   expect(asked.filter((one) => one === whole)).toHaveLength(1)
 })
+
+test('in a conversation of several megabytes the newest mail can be opened, and the rest is not read again by the clock', async () => {
+  if (!browser) return
+  const { box, ada } = await desk()
+  const filling = `${'word '.repeat(14)}\n`.repeat(4000)
+  for (let issue = 1; issue <= 8; issue += 1) {
+    await write(box, 'ada@pillarbox.test', 'The weekly letter', `This is issue ${issue}.\n${filling}`)
+  }
+  await box.settled()
+  const { body: threads } = await box.call('GET', `/v1/identities/${ada}/threads`)
+  expect(threads.data).toMatchObject([{ message_count: 8 }])
+  const { page } = await screen(browser, box, '/')
+  await page.clock.install()
+  await goSubscribed(page, `${box.url}/identities/${ada}/inbox/${threads.data[0]!.id}`)
+  const later = page.getByRole('button', { name: 'Later' })
+  const articles = page.getByRole('article')
+  await articles.first().waitFor()
+  expect(await articles.count()).toBeLessThan(8)
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url().slice(box.url.length)))
+  for (let before = -1; before < asked.length;) {
+    before = asked.length
+    await page.waitForTimeout(1000)
+  }
+  asked.length = 0
+  await page.clock.fastForward(16_000)
+  await expect.poll(() => asked.some((one) => one.includes('thread_id='))).toBe(true)
+  await page.waitForTimeout(1000)
+  expect(asked.filter((one) => one.includes('/threads/'))).toEqual([])
+  for (let clicks = 0; clicks < 8 && (await articles.count()) < 8; clicks += 1) {
+    const before = await articles.count()
+    await later.click({ timeout: 20_000 })
+    await expect.poll(() => articles.count()).toBeGreaterThan(before)
+  }
+  expect(await articles.count()).toBe(8)
+  expect(await later.count()).toBe(0)
+  await articles.last().getByText('This is issue 8.').waitFor()
+  const unread = async (): Promise<number> => (await box.call('GET', `/v1/identities/${ada}/emails?unread=true`)).body.data.length
+  await expect.poll(unread).toBe(0)
+})
