@@ -237,3 +237,26 @@ test('in a conversation of several megabytes the newest mail can be opened, and 
   const unread = async (): Promise<number> => (await box.call('GET', `/v1/identities/${ada}/emails?unread=true`)).body.data.length
   await expect.poll(unread).toBe(0)
 })
+
+test('mail that comes in a tab nobody looks at stays unread until somebody does', async () => {
+  if (!browser) return
+  const { box, ada } = await desk()
+  await write(box, 'ada@pillarbox.test', 'Looked at', 'Once.\n')
+  const { page, context } = await screen(browser, box, '/')
+  await context.addInitScript(
+    "Object.defineProperty(document, 'visibilityState', { get: () => globalThis.lookedAway ? 'hidden' : 'visible' })",
+  )
+  await goSubscribed(page, `${box.url}/identities/${ada}/inbox`)
+  await page.getByRole('link', { name: /Looked at/ }).click()
+  const unread = async (): Promise<number> => (await box.call('GET', `/v1/identities/${ada}/emails?unread=true`)).body.data.length
+  await expect.poll(unread).toBe(0)
+  const look = (away: boolean): Promise<unknown> =>
+    page.evaluate(`globalThis.lookedAway = ${away}; document.dispatchEvent(new Event('visibilitychange'))`)
+  await look(true)
+  await write(box, 'ada@pillarbox.test', 'Looked at', 'Twice.\n')
+  await expect.poll(() => page.getByRole('article').count()).toBe(2)
+  await page.waitForTimeout(1000)
+  expect(await unread()).toBe(1)
+  await look(false)
+  await expect.poll(unread).toBe(0)
+})

@@ -171,14 +171,20 @@ export function useSearch() {
   return [query, { type: 'search', value: typed, onInput }] as const
 }
 
-/** Marks displayed messages below `path` as read, but not one that was marked unread manually, while it is displayed. */
+/** Marks displayed messages below `path` as read, in a tab that is visible, but not one that was marked unread manually, while it is displayed. */
 export function useReadMarks(path: string, messages: readonly { id: string; read: boolean; direction: string }[]): void {
   const seen = useRef(new Set<string>())
   useEffect(() => {
-    const fresh = messages.filter(({ id, read, direction }) => !read && direction === 'inbound' && !seen.current.has(id))
-    if (fresh.length === 0) return
-    for (const { id } of fresh) seen.current.add(id)
-    // without a mark it is shown as read all the same, and marked at the next display
-    Promise.all(fresh.map(({ id }) => patch(`${path}/${id}`, { read: true }))).then(reread, requireApiError)
+    const mark = (): void => {
+      if (document.visibilityState !== 'visible') return
+      const fresh = messages.filter(({ id, read, direction }) => !read && direction === 'inbound' && !seen.current.has(id))
+      if (fresh.length === 0) return
+      for (const { id } of fresh) seen.current.add(id)
+      // without a mark it is shown as read all the same, and marked at the next display
+      Promise.all(fresh.map(({ id }) => patch(`${path}/${id}`, { read: true }))).then(reread, requireApiError)
+    }
+    mark()
+    document.addEventListener('visibilitychange', mark)
+    return () => document.removeEventListener('visibilitychange', mark)
   }, [path, messages])
 }
