@@ -11,7 +11,7 @@ import { builtPage } from '../support/built-page.ts'
 import { blob, card } from '../support/card.ts'
 import { looksWell } from '../support/looks.ts'
 import { withPassword } from '../support/people.ts'
-import { chromiumBrowser, screen } from '../support/screen.ts'
+import { chromiumBrowser, goSubscribed, screen } from '../support/screen.ts'
 import { publish } from '../support/verified-domain.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
 import { viewOf } from './page-world.ts'
@@ -636,4 +636,18 @@ test('the same call some minutes after one whose answer was lost is another one'
   await send()
   await page.getByText('A test event was queued.').waitFor()
   expect(await deliveries()).toBe(2)
+})
+
+test('a number that an identity gets or gives back elsewhere is shown at once', async () => {
+  if (!browser) return
+  const { body: nell } = await box.call('POST', '/v1/identities', { name: 'Nell' })
+  const { page } = await screen(browser, box, '/')
+  await goSubscribed(page, `${box.url}/identities/${nell['id']}/sms`)
+  await page.getByRole('heading', { name: 'Nell has no phone number' }).waitFor()
+  await page.waitForTimeout(500)
+  const { body: phone } = await box.call('POST', `/v1/identities/${nell['id']}/phone`, {})
+  await page.getByText(phone['phone_number'] as string).waitFor({ timeout: 30_000 })
+  await box.call('DELETE', `/v1/identities/${nell['id']}/phone`)
+  await page.getByRole('heading', { name: 'Nell has no phone number' }).waitFor({ timeout: 30_000 })
+  expect(await page.getByText(phone['phone_number'] as string).count()).toBe(0)
 })
