@@ -402,3 +402,32 @@ test('a second link of a digest in the same tab shows what it is about, or nothi
     expect([subject, body['status']]).toEqual([subject, subject === first ? 'approved' : 'open'])
   }
 })
+
+test('who signs in over the page of another person of the account does not do in their own name what waited', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  const owner = await signIn(box)
+  const invitation = { email: grace.email, role: 'owner', password: person.password }
+  const { body: invited } = await owner.call('POST', '/v1/people/invitations', invitation)
+  const token = new URLSearchParams(new URL(invited['url'] as string).hash.slice(1)).get('token')
+  const acceptance = { token, password: grace.password }
+  const accepted = await box.call('POST', '/v1/people/invitations/accept', acceptance, {
+    key: null,
+    headers: { Origin: box.url },
+  })
+  expect(accepted.status).toBe(200)
+  const { page } = await screen(browser, box)
+  await goSubscribed(page, `${box.url}/webhooks`)
+  await page.getByRole('button', { name: 'New webhook' }).click()
+  await page.getByLabel('URL').fill('https://receiver.test/hook')
+  expect((await owner.call('DELETE', '/v1/account/sessions')).status).toBe(200)
+  await page.getByRole('button', { name: 'Create' }).click()
+  const again = page.getByRole('dialog', { name: 'Sign in again' })
+  await again.getByLabel('E-mail address').fill(grace.email)
+  await again.getByLabel('Password').fill(grace.password)
+  await again.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(`${box.url}/`, { timeout: 30_000 })
+  await page.getByRole('heading', { name: 'Activity' }).waitFor()
+  expect((await box.call('GET', '/v1/webhooks')).body.data).toEqual([])
+})
