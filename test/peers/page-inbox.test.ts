@@ -260,3 +260,19 @@ test('mail that comes in a tab nobody looks at stays unread until somebody does'
   await look(false)
   await expect.poll(unread).toBe(0)
 })
+
+test('a sender whose SPF record says nothing of the server is not said to publish none', async () => {
+  if (!browser) return
+  const { box, ada } = await desk()
+  box.dns.txt('sender.test', 'v=spf1 ?all')
+  await write(box, 'ada@pillarbox.test', 'Neither', 'Hello.\n')
+  const { body } = await box.call('GET', `/v1/identities/${ada}/emails`)
+  const { body: email } = await box.call('GET', `/v1/identities/${ada}/emails/${body.data[0]!.id}`)
+  expect(email['authentication'].spf.result).toBe('neutral')
+  const { page } = await screen(browser, box, `/identities/${ada}/inbox/${body.data[0]!.thread_id}`)
+  await page.getByText('Authentication', { exact: true }).click()
+  const facts = page.getByRole('article').locator('details dl')
+  await facts.getByText('DMARC', { exact: true }).waitFor()
+  expect(await facts.textContent()).toContain('sender.test does not say whether the sending server is authorized')
+  expect(await facts.textContent()).not.toContain('publishes no SPF record')
+})
