@@ -141,3 +141,24 @@ test('the late answer of an earlier search takes no button from the list that is
   await page.waitForTimeout(500)
   expect(await more.count()).toBe(1)
 })
+
+test('a view that could not be loaded says so; the next one is not said to have failed while it is loading', async () => {
+  if (!browser) return
+  const box = await desk()
+  const { page } = await screen(browser, box, '/')
+  await page.route(/assets\/domains-/, (route) => route.abort())
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  await page.route(/assets\/agents-/, async (route) => {
+    await released
+    await route.continue()
+  })
+  const failed = page.getByText('This part of the page could not be loaded.')
+  await page.getByRole('link', { name: 'Domains', exact: true }).click()
+  await failed.waitFor()
+  await page.getByRole('link', { name: 'Agents', exact: true }).click()
+  await page.waitForURL(`${box.url}/agents`)
+  await page.getByText('Loading…').waitFor({ timeout: 20_000 })
+  expect(await failed.count()).toBe(0)
+  release()
+  await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor()
+})
