@@ -62,3 +62,43 @@ test('what all agents do is in one list, live, and can be filtered by agent and 
   await page.getByRole('heading', { name: 'Hold', exact: true }).waitFor()
   expect(troubles).toEqual([])
 })
+
+test('after More the list has every event there is, newest first, also of those that came while it was open', async () => {
+  if (!browser) return
+  const { box } = world
+  const { body: cleo } = await box.call('POST', '/v1/identities', { name: 'Cleo' })
+  let count = 0
+  const rename = async (times: number): Promise<void> => {
+    for (const end = count + times; count < end;) {
+      count += 1
+      await box.call('PATCH', `/v1/identities/${cleo['id']}`, { name: `Cleo ${count}` })
+    }
+  }
+  await rename(60)
+  const { page } = await screen(browser, box, '/', roomSize)
+  const lines = page.locator('#main .rows li .faint')
+  const newest = async (): Promise<void> => {
+    await expect.poll(() => lines.first().textContent()).toBe(`Cleo ${count}`)
+  }
+  await newest()
+  // until the connection is made nothing comes live
+  await expect.poll(async () => (await rename(1), lines.count())).toBeGreaterThan(50)
+  await rename(110)
+  await newest()
+  const more = page.getByRole('button', { name: 'More' })
+  await more.click()
+  const shown = async (): Promise<string[]> => (await lines.allTextContents()).filter((text) => /^Cleo \d+$/.test(text))
+  const withoutGaps = async (): Promise<void> => {
+    const texts = await shown()
+    expect(texts).toEqual(texts.map((_, index) => `Cleo ${count - index}`))
+  }
+  await expect.poll(async () => (await shown()).length).toBeGreaterThan(160)
+  await withoutGaps()
+  // more than are kept of those that come live
+  await rename(510)
+  await newest()
+  await withoutGaps()
+  await more.click()
+  await expect.poll(async () => (await shown()).length).toBeGreaterThan(510)
+  await withoutGaps()
+})

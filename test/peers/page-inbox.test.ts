@@ -197,3 +197,82 @@ test('what is marked on another screen is seen here, and bodies are not read aga
   await page.getByRole('button', { name: 'Mark as read' }).waitFor()
   expect(asked.filter((one) => one === whole)).toHaveLength(1)
 })
+
+test('in a conversation of several megabytes the newest mail can be opened, and the rest is not read again by the clock', async () => {
+  if (!browser) return
+  const { box, ada } = await desk()
+  const filling = `${'word '.repeat(14)}\n`.repeat(4000)
+  for (let issue = 1; issue <= 8; issue += 1) {
+    await write(box, 'ada@pillarbox.test', 'The weekly letter', `This is issue ${issue}.\n${filling}`)
+  }
+  await box.settled()
+  const { body: threads } = await box.call('GET', `/v1/identities/${ada}/threads`)
+  expect(threads.data).toMatchObject([{ message_count: 8 }])
+  const { page } = await screen(browser, box, '/')
+  await page.clock.install()
+  await goSubscribed(page, `${box.url}/identities/${ada}/inbox/${threads.data[0]!.id}`)
+  const later = page.getByRole('button', { name: 'Later' })
+  const articles = page.getByRole('article')
+  await articles.first().waitFor()
+  expect(await articles.count()).toBeLessThan(8)
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url().slice(box.url.length)))
+  for (let before = -1; before < asked.length;) {
+    before = asked.length
+    await page.waitForTimeout(1000)
+  }
+  asked.length = 0
+  await page.clock.fastForward(16_000)
+  await expect.poll(() => asked.some((one) => one.includes('thread_id='))).toBe(true)
+  await page.waitForTimeout(1000)
+  expect(asked.filter((one) => one.includes('/threads/'))).toEqual([])
+  for (let clicks = 0; clicks < 8 && (await articles.count()) < 8; clicks += 1) {
+    const before = await articles.count()
+    await later.click({ timeout: 20_000 })
+    await expect.poll(() => articles.count()).toBeGreaterThan(before)
+  }
+  expect(await articles.count()).toBe(8)
+  expect(await later.count()).toBe(0)
+  await articles.last().getByText('This is issue 8.').waitFor()
+  const unread = async (): Promise<number> => (await box.call('GET', `/v1/identities/${ada}/emails?unread=true`)).body.data.length
+  await expect.poll(unread).toBe(0)
+})
+
+test('mail that comes in a tab nobody looks at stays unread until somebody does', async () => {
+  if (!browser) return
+  const { box, ada } = await desk()
+  await write(box, 'ada@pillarbox.test', 'Looked at', 'Once.\n')
+  const { page, context } = await screen(browser, box, '/')
+  await context.addInitScript(
+    "Object.defineProperty(document, 'visibilityState', { get: () => globalThis.lookedAway ? 'hidden' : 'visible' })",
+  )
+  await goSubscribed(page, `${box.url}/identities/${ada}/inbox`)
+  await page.getByRole('link', { name: /Looked at/ }).click()
+  const unread = async (): Promise<number> => (await box.call('GET', `/v1/identities/${ada}/emails?unread=true`)).body.data.length
+  await expect.poll(unread).toBe(0)
+  const look = (away: boolean): Promise<unknown> =>
+    page.evaluate(`globalThis.lookedAway = ${away}; document.dispatchEvent(new Event('visibilitychange'))`)
+  await look(true)
+  await write(box, 'ada@pillarbox.test', 'Looked at', 'Twice.\n')
+  await expect.poll(() => page.getByRole('article').count()).toBe(2)
+  await page.waitForTimeout(1000)
+  expect(await unread()).toBe(1)
+  await look(false)
+  await expect.poll(unread).toBe(0)
+})
+
+test('a sender whose SPF record says nothing of the server is not said to publish none', async () => {
+  if (!browser) return
+  const { box, ada } = await desk()
+  box.dns.txt('sender.test', 'v=spf1 ?all')
+  await write(box, 'ada@pillarbox.test', 'Neither', 'Hello.\n')
+  const { body } = await box.call('GET', `/v1/identities/${ada}/emails`)
+  const { body: email } = await box.call('GET', `/v1/identities/${ada}/emails/${body.data[0]!.id}`)
+  expect(email['authentication'].spf.result).toBe('neutral')
+  const { page } = await screen(browser, box, `/identities/${ada}/inbox/${body.data[0]!.thread_id}`)
+  await page.getByText('Authentication', { exact: true }).click()
+  const facts = page.getByRole('article').locator('details dl')
+  await facts.getByText('DMARC', { exact: true }).waitFor()
+  expect(await facts.textContent()).toContain('sender.test does not say whether the sending server is authorized')
+  expect(await facts.textContent()).not.toContain('publishes no SPF record')
+})

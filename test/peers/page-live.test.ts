@@ -82,3 +82,83 @@ test('what is delivered to a webhook is shown at once, also when it is tried aga
   await page.getByRole('listitem').getByText('delivered', { exact: true }).waitFor()
   expect([loads(), sink.received.length]).toEqual([0, 2])
 })
+
+test('a list is shown although events come faster than it can be read, and is not read many times at once', async () => {
+  if (!browser) return
+  const box = await desk()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada 0' })
+  const { page } = await screen(browser, box, '/')
+  let [under, most] = [0, 0]
+  await page.route(/\/v1\/identities(\?|$)/, async (route) => {
+    under += 1
+    most = Math.max(most, under)
+    await new Promise((resolve) => setTimeout(resolve, 800))
+    under -= 1
+    await route.continue()
+  })
+  const enough = new AbortController()
+  const flow = (async () => {
+    for (let count = 1; !enough.signal.aborted; count += 1) {
+      await box.call('PATCH', `/v1/identities/${ada['id']}`, { name: `Ada ${count}` })
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  })()
+  try {
+    await goSubscribed(page, `${box.url}/identities`)
+    const line = page.getByRole('link', { name: /^Ada \d+$/ })
+    await line.waitFor({ timeout: 30_000 })
+    // and what comes later is shown too, while they still come
+    const before = await line.textContent()
+    await expect.poll(() => line.textContent(), { timeout: 30_000 }).not.toBe(before)
+    expect(most).toBeLessThan(4)
+  } finally {
+    enough.abort()
+    await flow
+  }
+  const { body: last } = await box.call('GET', `/v1/identities/${ada['id']}`)
+  await page.getByRole('link', { name: last['name'] as string, exact: true }).waitFor()
+})
+
+test('the late answer of an earlier search takes no button from the list that is shown', async () => {
+  if (!browser) return
+  const box = await desk()
+  for (let count = 0; count < 51; count += 1) await box.call('POST', '/v1/identities', { name: `Agent ${count}` })
+  const { page } = await screen(browser, box, '/')
+  await goSubscribed(page, `${box.url}/identities`)
+  const more = page.getByRole('button', { name: 'More' })
+  await more.waitFor()
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  await page.route(/query=nobody/, async (route) => {
+    await released
+    await route.continue()
+  })
+  const search = page.getByLabel('Search identities')
+  const [asked] = await Promise.all([page.waitForRequest(/query=nobody/), search.fill('nobody')])
+  await search.fill('')
+  await more.waitFor()
+  release()
+  await (await asked.response())!.finished()
+  await page.waitForTimeout(500)
+  expect(await more.count()).toBe(1)
+})
+
+test('a view that could not be loaded says so; the next one is not said to have failed while it is loading', async () => {
+  if (!browser) return
+  const box = await desk()
+  const { page } = await screen(browser, box, '/')
+  await page.route(/assets\/domains-/, (route) => route.abort())
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  await page.route(/assets\/agents-/, async (route) => {
+    await released
+    await route.continue()
+  })
+  const failed = page.getByText('This part of the page could not be loaded.')
+  await page.getByRole('link', { name: 'Domains', exact: true }).click()
+  await failed.waitFor()
+  await page.getByRole('link', { name: 'Agents', exact: true }).click()
+  await page.waitForURL(`${box.url}/agents`)
+  await page.getByText('Loading…').waitFor({ timeout: 20_000 })
+  expect(await failed.count()).toBe(0)
+  release()
+  await page.getByRole('heading', { name: 'Agents', exact: true }).waitFor()
+})

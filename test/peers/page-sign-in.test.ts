@@ -345,3 +345,89 @@ test('who signs in over the page of another gets a page of their own, and what w
   expect((await theirs.call('GET', '/v1/webhooks')).body.data).toEqual([])
   expect(troubles).toEqual([])
 })
+
+test('a second link of a digest in the same tab shows what it is about, or nothing that could be approved', async () => {
+  if (!browser) return
+  const world = await reporting({ PILLARBOX_POLICY__DIGEST: 'true' })
+  const { box, ada } = world
+  box.dns.mx('owner.example', 'mx.owner.example').a('mx.owner.example', '127.0.0.1')
+  await withPassword(box, { ...person, email: 'ada@owner.example' })
+  await box.call('PATCH', '/v1/policy', { preset: 'all' })
+  const holds = new Map<string, string>()
+  for (const subject of ['An offer', 'A complaint']) {
+    const input = { to: 'bob@elsewhere.example', subject, body_text: 'Hello Bob.' }
+    const { body: email } = await box.call('POST', `/v1/identities/${ada}/emails`, input)
+    holds.set(subject, email['hold'].id)
+  }
+  await world.job('send-hold-digests')
+  const raw = (await world.arrived(1))[0]!.raw.replaceAll(/=\r?\n/g, '').replaceAll('=3D', '=')
+  const links = [...new Set(raw.match(/http:[^\s&]+&decision=approve/g))].map((link) => new URL(link))
+  expect(links).toHaveLength(2)
+  const [one, other] = links as [URL, URL]
+  const { page } = await screen(browser, box, one.pathname + one.hash, { visitor: true })
+  const approve = page.getByRole('button', { name: 'Approve', exact: true })
+  await approve.waitFor()
+  const subjects = page.locator('main dt', { hasText: 'Subject' }).locator('+ dd')
+  const first = (await subjects.textContent())!
+  const paste = (url: URL): Promise<unknown> => page.evaluate(`location.href = ${JSON.stringify(url.pathname + url.hash)}`)
+  // its first answer is lost
+  let lost = 0
+  await page.route('**/v1/hold-links/read', (route) => (lost++ === 0 ? route.abort() : route.continue()))
+  await paste(other)
+  await page.getByText('The box cannot be reached.').waitFor()
+  expect(await approve.count()).toBe(0)
+  await page.unroute('**/v1/hold-links/read')
+  // and the late answer to an earlier one is not shown for a later one
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const token = new URLSearchParams(other.hash.slice(1)).get('token')!
+  await page.route('**/v1/hold-links/read', async (route) => {
+    if (route.request().postData()!.includes(token)) await released
+    await route.continue()
+  })
+  const asked = page.waitForRequest((request) => request.url().endsWith('/read') && request.postData()!.includes(token))
+  await paste(one)
+  await approve.waitFor()
+  await paste(other)
+  const late = await asked
+  await paste(one)
+  await approve.waitFor()
+  release()
+  await (await late.response())!.finished()
+  await page.waitForTimeout(500)
+  expect(await subjects.textContent()).toBe(first)
+  await approve.click()
+  await page.getByText('This is approved.').waitFor()
+  for (const [subject, id] of holds) {
+    const { body } = await box.call('GET', `/v1/holds/${id}`)
+    expect([subject, body['status']]).toEqual([subject, subject === first ? 'approved' : 'open'])
+  }
+})
+
+test('who signs in over the page of another person of the account does not do in their own name what waited', async () => {
+  if (!browser) return
+  const box = await appliance()
+  await withPassword(box)
+  const owner = await signIn(box)
+  const invitation = { email: grace.email, role: 'owner', password: person.password }
+  const { body: invited } = await owner.call('POST', '/v1/people/invitations', invitation)
+  const token = new URLSearchParams(new URL(invited['url'] as string).hash.slice(1)).get('token')
+  const acceptance = { token, password: grace.password }
+  const accepted = await box.call('POST', '/v1/people/invitations/accept', acceptance, {
+    key: null,
+    headers: { Origin: box.url },
+  })
+  expect(accepted.status).toBe(200)
+  const { page } = await screen(browser, box)
+  await goSubscribed(page, `${box.url}/webhooks`)
+  await page.getByRole('button', { name: 'New webhook' }).click()
+  await page.getByLabel('URL').fill('https://receiver.test/hook')
+  expect((await owner.call('DELETE', '/v1/account/sessions')).status).toBe(200)
+  await page.getByRole('button', { name: 'Create' }).click()
+  const again = page.getByRole('dialog', { name: 'Sign in again' })
+  await again.getByLabel('E-mail address').fill(grace.email)
+  await again.getByLabel('Password').fill(grace.password)
+  await again.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL(`${box.url}/`, { timeout: 30_000 })
+  await page.getByRole('heading', { name: 'Activity' }).waitFor()
+  expect((await box.call('GET', '/v1/webhooks')).body.data).toEqual([])
+})

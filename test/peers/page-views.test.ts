@@ -11,7 +11,7 @@ import { builtPage } from '../support/built-page.ts'
 import { blob, card } from '../support/card.ts'
 import { looksWell } from '../support/looks.ts'
 import { withPassword } from '../support/people.ts'
-import { chromiumBrowser, screen } from '../support/screen.ts'
+import { chromiumBrowser, goSubscribed, screen } from '../support/screen.ts'
 import { publish } from '../support/verified-domain.ts'
 import { WebhookSink } from '../support/webhook-sink.ts'
 import { viewOf } from './page-world.ts'
@@ -580,4 +580,74 @@ test('the audit log is read and filtered', async () => {
   await page.getByLabel('By').fill('nobody')
   await page.getByRole('button', { name: 'Filter' }).click()
   await page.getByText('No results.').waitFor()
+})
+
+test('a card is frozen again although the answer to the first time was lost', async () => {
+  if (!browser) return
+  const { body: cora } = await box.call('POST', '/v1/identities', { name: 'Cora' })
+  const { body: taxi } = await box.call('POST', `/v1/identities/${cora['id']}/cards`, card({ label: 'Taxi' }))
+  const page = (await room(`/identities/${cora['id']}/cards`, 'Cora'))!
+  let lost = 0
+  await page.route('**/freeze', async (route) => {
+    if (lost > 0) return route.continue()
+    lost += 1
+    await route.fetch()
+    return route.abort('connectionreset')
+  })
+  const freeze = async (): Promise<void> => {
+    await page.getByRole('button', { name: 'Freeze' }).click()
+    await page.locator('dialog').getByRole('button', { name: 'Freeze' }).click()
+  }
+  const status = async (): Promise<unknown> => (await box.call('GET', `/v1/cards/${taxi['id']}`)).body['status']
+  await freeze()
+  await page.getByText('frozen', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Unfreeze' }).click()
+  await page.getByText('active', { exact: true }).waitFor()
+  await freeze()
+  await page.getByText(/is frozen\.$/).waitFor()
+  expect([lost, await status()]).toEqual([1, 'frozen'])
+})
+
+test('the same call some minutes after one whose answer was lost is another one', async () => {
+  if (!browser) return
+  const input = { url: 'https://receiver.test/later', events: ['email.received'], description: 'Later' }
+  const { body: hook } = await box.call('POST', '/v1/webhooks', input)
+  const { page } = await screen(browser, box, '/')
+  await page.clock.install()
+  await page.goto(`${box.url}/webhooks/${hook['id']}`)
+  let tries = 0
+  await page.route('**/test', async (route) => {
+    tries += 1
+    if (tries > 1) return route.continue()
+    await route.fetch()
+    return route.abort('connectionreset')
+  })
+  const deliveries = async (): Promise<number> =>
+    (await box.call('GET', `/v1/webhooks/${hook['id']}/deliveries`)).body.data.length
+  const send = async (): Promise<void> => {
+    const before = tries
+    await page.getByRole('button', { name: 'Send a test' }).click()
+    await expect.poll(() => tries).toBe(before + 1)
+  }
+  await send()
+  await page.getByText('The box cannot be reached.').waitFor()
+  expect(await deliveries()).toBe(1)
+  await page.clock.fastForward(150_000)
+  await send()
+  await page.getByText('A test event was queued.').waitFor()
+  expect(await deliveries()).toBe(2)
+})
+
+test('a number that an identity gets or gives back elsewhere is shown at once', async () => {
+  if (!browser) return
+  const { body: nell } = await box.call('POST', '/v1/identities', { name: 'Nell' })
+  const { page } = await screen(browser, box, '/')
+  await goSubscribed(page, `${box.url}/identities/${nell['id']}/sms`)
+  await page.getByRole('heading', { name: 'Nell has no phone number' }).waitFor()
+  await page.waitForTimeout(500)
+  const { body: phone } = await box.call('POST', `/v1/identities/${nell['id']}/phone`, {})
+  await page.getByText(phone['phone_number'] as string).waitFor({ timeout: 30_000 })
+  await box.call('DELETE', `/v1/identities/${nell['id']}/phone`)
+  await page.getByRole('heading', { name: 'Nell has no phone number' }).waitFor({ timeout: 30_000 })
+  expect(await page.getByText(phone['phone_number'] as string).count()).toBe(0)
 })

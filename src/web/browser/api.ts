@@ -38,7 +38,7 @@ export interface Page<Row> {
 interface Options {
   /** The caller handles a 401; no sign-in dialog. */
   quiet?: boolean
-  /** The call is idempotent and needs no idempotency key. */
+  /** The call is sent without an idempotency key: it can be repeated, and a stored response would not repeat it. */
   idempotent?: boolean
 }
 
@@ -55,8 +55,11 @@ export function resume(): void {
   for (const goOn of calls) goOn()
 }
 
-/** Idempotency keys of POSTs whose result is unknown: repeating the same request reuses the key. */
-const doubtful = new Map<string, string>()
+/** Idempotency keys of POSTs whose result is unknown, and when they expire: repeating the same request until then reuses the key. */
+const doubtful = new Map<string, { key: string; until: number }>()
+
+/** In milliseconds. The same request after that is meant as another one. */
+const doubt = 120_000
 
 /** The most such keys, as bodies may be large; the oldest are dropped. */
 const maxDoubtful = 5
@@ -71,14 +74,16 @@ async function call<Answer>(method: string, path: string, body?: unknown, option
   }
   if (method !== 'POST' || options.idempotent) return ask()
   const same = `${path} ${json}`
-  const key = doubtful.get(same) ?? crypto.randomUUID()
+  const before = doubtful.get(same)
+  const key = before && Date.now() < before.until ? before.key : crypto.randomUUID()
   try {
     const answer = await ask({ 'Idempotency-Key': key })
     doubtful.delete(same)
     return answer
   } catch (error) {
     doubtful.delete(same)
-    if (error instanceof ApiError && (error.status === 0 || error.status >= 500)) doubtful.set(same, key)
+    if (error instanceof ApiError && (error.status === 0 || error.status >= 500))
+      doubtful.set(same, { key, until: Date.now() + doubt })
     if (doubtful.size > maxDoubtful) doubtful.delete(doubtful.keys().next().value!)
     throw error
   }

@@ -94,16 +94,21 @@ function Fetched({ view, params }: Found): JSX.Element {
   const { load } = view
   const Inside = fetched.get(load)
   useLayoutEffect(() => {
-    if (fetched.has(load)) return
+    setFailed(false)
+    if (fetched.has(load)) return undefined
+    let current = true
     const fetch = async (): Promise<void> => {
       try {
         fetched.set(load, (await load()).View)
         setTurn((turn) => turn + 1)
       } catch {
-        setFailed(true)
+        if (current) setFailed(true)
       }
     }
     void fetch()
+    return () => {
+      current = false
+    }
   }, [load])
   if (Inside) return <Inside params={params} />
   if (!failed) return <p class="waiting">Loading…</p>

@@ -17,10 +17,9 @@ export function useIdentity(): Loaded<Identity> {
 
 /** The heading and tabs above every view of one identity. Its children can rely on a valid id. */
 export function IdentityFrame({ id, children }: { id: string; children: (of: Identity) => ComponentChildren }): JSX.Element {
-  const [ofIdentity, ofDomain] = [eventsOf('identity.', id), eventsOf('domain.')]
-  const identity = useResource<Identity>(
-    `/v1/identities/${encodeURIComponent(id)}`,
-    (event) => ofIdentity(event) || ofDomain(event),
+  const concerns = [eventsOf('identity.', id), eventsOf('phone.', id), eventsOf('domain.')]
+  const identity = useResource<Identity>(`/v1/identities/${encodeURIComponent(id)}`, (event) =>
+    concerns.some((concern) => concern(event)),
   )
   return (
     <Current.Provider value={identity}>

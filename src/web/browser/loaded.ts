@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { type ApiError, get, getText, type Page, patch, requireApiError, withQuery } from './api.ts'
 import { listen, type LiveEvent, reread } from './live.ts'
 
@@ -38,80 +38,116 @@ export function useText(path: string, headers: Record<string, string> = {}): Loa
   )
 }
 
-export interface Listed<Row> extends Loaded<Row[]> {
+/** Data in pages, of which as many are loaded as were asked for. */
+export interface Paged<Value> extends Loaded<Value> {
   hasMore: boolean
-  more: () => Promise<void>
+  /** Loads this many pages more, 1 by default. */
+  more: (count?: number) => Promise<void>
 }
+
+export type Listed<Row> = Paged<Row[]>
+
+type Query = Record<string, string | number | boolean | undefined>
 
 /** A list, loaded page by page; its rows stay visible during a reload. */
 export function useList<Row>(
   path: string | null,
-  query: Record<string, string | number | boolean | undefined> = {},
+  query: Query = {},
   concerns: Concerns = () => false,
   keep = false,
 ): Listed<Row> {
+  const list = usePages<Page<Row>>(path, query, concerns, keep)
+  const value = useMemo(() => list.value?.flatMap(({ data }) => data), [list.value])
+  return { ...list, value }
+}
+
+/** Answers that have a cursor for the next one: those that were loaded, first to last. */
+export function usePages<Part extends Omit<Page<unknown>, 'data'>>(
+  path: string | null,
+  query: Query,
+  concerns: Concerns,
+  keep = false,
+): Paged<Part[]> {
   const pages = useRef(1)
-  const [hasMore, setHasMore] = useState(false)
   const whole = path === null ? null : withQuery(path, query)
   const before = useRef(whole)
   if (before.current !== whole) {
     before.current = whole
     pages.current = 1
   }
-  const read = async (): Promise<Row[]> => {
-    const rows: Row[] = []
-    let cursor: string | null = null
-    let more = true
-    for (let count = 0; count < pages.current && more; count++) {
-      const page: Page<Row> = await get<Page<Row>>(withQuery(path!, { ...query, ...(cursor === null ? {} : { cursor }) }))
-      rows.push(...page.data)
-      cursor = page.next_cursor
-      more = page.has_more
+  const read = async (): Promise<Part[]> => {
+    const parts: Part[] = []
+    while (parts.length < pages.current) {
+      const cursor = parts.at(-1)?.next_cursor
+      const part = await get<Part>(withQuery(path!, { ...query, ...(cursor ? { cursor } : {}) }))
+      parts.push(part)
+      if (!part.has_more) break
     }
-    setHasMore(more)
-    return rows
+    return parts
   }
   const loaded = useReading(whole, read, concerns, keep)
-  const more = async (): Promise<void> => {
-    pages.current++
+  const more = async (count = 1): Promise<void> => {
+    pages.current += count
     await loaded.reload()
   }
-  return { ...loaded, hasMore, more }
+  return { ...loaded, hasMore: loaded.value?.at(-1)?.has_more ?? false, more }
 }
 
 function useReading<Value>(name: string | null, read: () => Promise<Value>, concerns: Concerns, keep: boolean): Loaded<Value> {
   const [state, setState] = useState<{ name: string | null; value?: Value; error?: ApiError }>({ name })
   const latest = useRef({ read, concerns })
   latest.current = { read, concerns }
-  const turn = useRef(0)
+  const turns = useRef({ started: 0, shown: 0 })
   const reload = useCallback(async (): Promise<void> => {
     if (name === null) return
-    const mine = ++turn.current
+    const mine = ++turns.current.started
     const outcome = await latest.current.read().then(
       (value) => ({ name, value }),
       (error: unknown) => ({ name, error: requireApiError(error) }),
     )
-    // an older answer must not replace a newer one
-    if (mine !== turn.current) return
+    // an older answer must not replace a newer one; an answer that will be replaced is shown meanwhile
+    if (mine < turns.current.shown) return
+    turns.current.shown = mine
     setState((current) => ('error' in outcome && current.name === name ? { ...current, ...outcome } : outcome))
   }, [name])
   // not after the next paint, as effects are otherwise
   useLayoutEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
+    let reading: Promise<void> | undefined
+    let outdated = false
+    const refresh = (): void => {
+      // events may come faster than answers: once there is one, it is read again
+      if (reading) {
+        outdated = true
+        return
+      }
+      outdated = false
+      const mine = reload()
+      reading = mine
+      void mine.finally(() => {
+        if (reading !== mine) return
+        reading = undefined
+        if (outdated) soon()
+      })
+    }
     const soon = (): void => {
       timer ??= setTimeout(() => {
         timer = undefined
-        void reload()
+        refresh()
       }, gathering)
     }
     const stop = listen((event) => {
+      // after a lost connection, the answer to an earlier call may never come
+      if (event === undefined) reading = undefined
       if (event === undefined || latest.current.concerns(event)) soon()
     })
     const looking = keep ? setInterval(() => document.visibilityState === 'visible' && soon(), pollInterval) : undefined
-    void reload()
+    refresh()
+    const { current: order } = turns
     return () => {
       stop()
-      turn.current++
+      reading = undefined
+      order.shown = ++order.started
       clearTimeout(timer)
       clearInterval(looking)
     }
@@ -135,14 +171,20 @@ export function useSearch() {
   return [query, { type: 'search', value: typed, onInput }] as const
 }
 
-/** Marks displayed messages below `path` as read, but not one that was marked unread manually, while it is displayed. */
+/** Marks displayed messages below `path` as read, in a tab that is visible, but not one that was marked unread manually, while it is displayed. */
 export function useReadMarks(path: string, messages: readonly { id: string; read: boolean; direction: string }[]): void {
   const seen = useRef(new Set<string>())
   useEffect(() => {
-    const fresh = messages.filter(({ id, read, direction }) => !read && direction === 'inbound' && !seen.current.has(id))
-    if (fresh.length === 0) return
-    for (const { id } of fresh) seen.current.add(id)
-    // without a mark it is shown as read all the same, and marked at the next display
-    Promise.all(fresh.map(({ id }) => patch(`${path}/${id}`, { read: true }))).then(reread, requireApiError)
+    const mark = (): void => {
+      if (document.visibilityState !== 'visible') return
+      const fresh = messages.filter(({ id, read, direction }) => !read && direction === 'inbound' && !seen.current.has(id))
+      if (fresh.length === 0) return
+      for (const { id } of fresh) seen.current.add(id)
+      // without a mark it is shown as read all the same, and marked at the next display
+      Promise.all(fresh.map(({ id }) => patch(`${path}/${id}`, { read: true }))).then(reread, requireApiError)
+    }
+    mark()
+    document.addEventListener('visibilitychange', mark)
+    return () => document.removeEventListener('visibilitychange', mark)
   }, [path, messages])
 }

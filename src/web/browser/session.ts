@@ -14,7 +14,7 @@ export async function findSession(): Promise<void> {
   }
 }
 
-/** Throws ApiError: `totp_required` and `invalid_totp` request a code. The same account continues where it was. */
+/** Throws ApiError: `totp_required` and `invalid_totp` request a code. The same person continues where they were. */
 export async function signIn(input: Record<string, string>): Promise<void> {
   await take(await post<Session>('/v1/session', input, { quiet: true }))
   resume()
@@ -25,10 +25,10 @@ export async function confirmSession(): Promise<void> {
   await take(await get<Session>('/v1/session'))
 }
 
-/** The page shows one account: for another one it reloads, so that waiting calls are not made in its name. */
+/** The page is of one person: for another one it reloads, so that waiting calls are not made in their name. */
 async function take(now: Session): Promise<void> {
   const before = session.value
-  if (before && before.account.id !== now.account.id) {
+  if (before && before.person.id !== now.person.id) {
     location.assign('/')
     await new Promise(() => {})
   }

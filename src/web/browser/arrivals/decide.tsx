@@ -16,12 +16,16 @@ export function View(): JSX.Element {
   const link = useLink('/decide')
   const token = link.get('token') ?? ''
   const asked: Decision = link.get('decision') === 'reject' ? 'reject' : 'approve'
+  // what one link shows must never stand above the buttons of another
+  return <Decide key={`${asked} ${token}`} token={token} asked={asked} />
+}
+
+function Decide({ token, asked }: { token: string; asked: Decision }): JSX.Element {
   const [decision, setDecision] = useState<Decision>(asked)
   const [hold, setHold] = useState<Hold | HoldRow>()
   const [error, setError] = useState<ApiError>()
   useEffect(() => {
     if (token === '') return
-    setDecision(asked)
     post<Hold>('/v1/hold-links/read', { token }, { quiet: true }).then(setHold, (thrown: unknown) =>
       setError(requireApiError(thrown)),
     )

@@ -20,7 +20,8 @@ interface Props {
 export function CardSheet({ card, onChange }: Props): JSX.Element {
   const [open, setOpen] = useState(false)
   const { id, card_name, brand, last4, exp_month, exp_year, status, budget_cents, spent_cents, currency, period } = card
-  const change = (verb: string): Promise<void> => post(`/v1/cards/${id}/${verb}`).then(onChange)
+  const change = (verb: string, idempotent: boolean): Promise<void> =>
+    post(`/v1/cards/${id}/${verb}`, {}, { idempotent }).then(onChange)
   return (
     <li class="sheet card">
       <div class="record-head">
@@ -44,13 +45,13 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
             title={`Freeze ${card_name}?`}
             action="Freeze"
             done={`${card_name} is frozen.`}
-            run={() => change('freeze')}
+            run={() => change('freeze', true)}
           >
             <p>The card cannot be revealed until it is unfrozen.</p>
           </ConfirmButton>
         )}
         {status === 'frozen' && (
-          <Action run={() => change('unfreeze')} done={`${card_name} is active again.`}>
+          <Action run={() => change('unfreeze', true)} done={`${card_name} is active again.`}>
             Unfreeze
           </Action>
         )}
@@ -65,7 +66,7 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
               title={`Cancel ${card_name}?`}
               action={`Cancel •••• ${last4}`}
               done={`${card_name} is cancelled.`}
-              run={() => change('cancel')}
+              run={() => change('cancel', false)}
             >
               <p>
                 Cancelling is permanent: the encrypted data of {brand} •••• {last4} is destroyed. Its transactions stay. It is not

@@ -69,7 +69,11 @@ function EntryLine({ entry, onChange }: { entry: QueueEntry; onChange: () => Pro
       )}
       <Mark tone={tones[state]}>{state}</Mark>
       {(state === 'waiting' || state === 'failed') && (
-        <Action run={() => post(`/v1/queue/${id}/retry`).then(onChange)} done="Retrying now." label={`Retry now ${id}`}>
+        <Action
+          run={() => post(`/v1/queue/${id}/retry`, {}, { idempotent: true }).then(onChange)}
+          done="Retrying now."
+          label={`Retry now ${id}`}
+        >
           Retry now
         </Action>
       )}

@@ -1,9 +1,10 @@
 import type { JSX } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Email, EmailRow, ThreadWithMessages } from '../../../mail/model.ts'
 import { ApiError, get, type Page, withQuery } from '../api.ts'
-import { pollInterval, type Loaded, useReadMarks, useResource } from '../loaded.ts'
+import { pollInterval, type Loaded, usePages, useReadMarks } from '../loaded.ts'
 import { Link } from '../router.tsx'
+import { Action } from '../widgets/action.tsx'
 import { WhenLoaded } from '../widgets/listing.tsx'
 import { Message } from './message.tsx'
 
@@ -15,10 +16,12 @@ const maxMessages = 200
 /** One conversation, oldest message first; the last and the unread ones are expanded. */
 export function Conversation({ id, threadId }: { id: string; threadId: string }): JSX.Element {
   const path = `/v1/identities/${id}`
-  const thread = useResource<ThreadWithMessages>(
+  const pages = usePages<ThreadWithMessages>(
     `${path}/threads/${encodeURIComponent(threadId)}`,
+    {},
     (event) => event.identity_id === id && event.type.startsWith('email.') && event.data['thread_id'] === threadId,
   )
+  const thread = { ...pages, value: useMemo(() => pages.value && joined(pages.value), [pages.value]) }
   const heading = useRef<HTMLHeadingElement>(null)
   const there = thread.value !== undefined
   useEffect(() => heading.current?.focus(), [there])
@@ -30,7 +33,7 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
         <Link href={`/identities/${id}/inbox`}>All conversations</Link>
       </p>
       <WhenLoaded of={thread}>
-        {({ subject, messages, has_more }) => (
+        {({ subject, messages }) => (
           <>
             <h2 ref={heading} tabIndex={-1} class="subject">
               {subject || 'Without a subject'}
@@ -38,12 +41,21 @@ export function Conversation({ id, threadId }: { id: string; threadId: string })
             {messages.map((email, index) => (
               <Message key={email.id} email={email} last={index === messages.length - 1} />
             ))}
-            {has_more && <p class="hint">The conversation is longer: later messages are in the inbox.</p>}
+            {thread.hasMore && (
+              <p class="more">
+                <Action run={() => thread.more()}>Later</Action>
+              </p>
+            )}
           </>
         )}
       </WhenLoaded>
     </>
   )
+}
+
+/** The pages of a conversation as one. */
+function joined(pages: ThreadWithMessages[]): ThreadWithMessages {
+  return { ...pages.at(-1)!, messages: pages.flatMap(({ messages }) => messages) }
 }
 
 /** Polls for changes made elsewhere that emit no event, without the bodies, which may be large. */
@@ -54,8 +66,13 @@ function useGlances(path: string, { value, reload }: Loaded<ThreadWithMessages>)
       try {
         const shown = value.messages.filter(({ spam }) => !spam).slice(-maxMessages)
         // a further attempt emits no event, and is in no list
-        const deferred = shown.some(({ status }) => status === 'deferred')
-        if (deferred || marksOf((await get<Page<EmailRow>>(path)).data) !== marksOf(shown)) await reload()
+        if (shown.some(({ status }) => status === 'deferred')) return await reload()
+        const { data } = await get<Page<EmailRow>>(path)
+        // of a part of a conversation, the newest messages are not shown, and those that are shown need not be among the newest
+        const changed = value.has_more
+          ? marksOf(among(data, shown)) !== marksOf(among(shown, data))
+          : marksOf(data) !== marksOf(shown)
+        if (changed) await reload()
       } catch (error) {
         // the next poll finds it
         if (!(error instanceof ApiError)) throw error
@@ -64,6 +81,11 @@ function useGlances(path: string, { value, reload }: Loaded<ThreadWithMessages>)
     const timer = setInterval(() => void look(), pollInterval)
     return () => clearInterval(timer)
   }, [path, value, reload])
+}
+
+function among(emails: readonly EmailRow[], others: readonly EmailRow[]): EmailRow[] {
+  const ids = new Set(others.map(({ id }) => id))
+  return emails.filter(({ id }) => ids.has(id))
 }
 
 function marksOf(emails: readonly EmailRow[]): string {

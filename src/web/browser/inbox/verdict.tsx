@@ -53,8 +53,9 @@ function spfWords({ result, domain, reason }: Authentication['spf']): string {
     case 'softfail':
       return `The sending server is probably not authorized by ${who} (softfail).`
     case 'none':
-    case 'neutral':
       return `${domain ?? 'The sender'} publishes no SPF record.`
+    case 'neutral':
+      return `${domain ?? 'The sender'} does not say whether the sending server is authorized (neutral).`
     default:
       return `The check failed${because(reason)}.`
   }

@@ -43,6 +43,8 @@ const subjects: Record<string, string[]> = {
 
 const nouns: Record<string, string> = { email: 'Mail', sms: 'Text message', totp: 'One-time password' }
 
+const pageSize = 50
+
 /** The most events shown of those that came while the view was open; older ones are read again on demand. */
 const maxLive = 500
 
@@ -106,7 +108,7 @@ function Pending({ identities: { value } }: { identities: Listed<Named> }): JSX.
 /** Events, newest first. They are read once, as each reading is in the audit log; later ones come live. */
 function Stream({ filter, identities }: { filter: Filter; identities: Listed<Named> }): JSX.Element {
   const { identity_id, types } = filter
-  const list = useList<LiveEvent>('/v1/events', { ...filter })
+  const list = useList<LiveEvent>('/v1/events', { ...filter, limit: pageSize })
   const names = new Map(identities.value?.map(({ id, name }) => [id, name]))
   const [live, setLive] = useState<LiveEvent[]>([])
   useEffect(
@@ -121,9 +123,16 @@ function Stream({ filter, identities }: { filter: Filter; identities: Listed<Nam
     [identity_id, types],
   )
   const read = new Set(list.value?.map(({ id }) => id))
-  const value = list.value && [...live.filter(({ id }) => !read.has(id)), ...list.value]
+  // older than one that was read again, it was read too, or has been deleted
+  const known = live.findIndex(({ id }) => read.has(id))
+  const newer = known === -1 ? live : live.slice(0, known)
+  // some may be missing between as many as are kept and those that were read
+  const full = newer.length === maxLive
+  const value = list.value && (full ? newer : [...newer, ...list.value])
+  // what came live is read again as well
+  const more = (): Promise<void> => list.more(1 + Math.ceil(newer.length / pageSize))
   return (
-    <Rows list={{ ...list, value }} empty="Nothing yet.">
+    <Rows list={{ ...list, value, hasMore: full || list.hasMore, more }} empty="Nothing yet.">
       {(event) => <Line event={event} name={names.get(event.identity_id ?? '')} />}
     </Rows>
   )

@@ -107,7 +107,7 @@ function StorageLines({ identity: { id, name }, storage }: { identity: Identity;
             label="Empty the trash"
             title="Empty the trash?"
             action="Empty the trash"
-            run={() => post(`/v1/identities/${id}/trash/empty`).then(reload)}
+            run={() => post(`/v1/identities/${id}/trash/empty`, {}, { idempotent: true }).then(reload)}
           >
             <p>E-mails and text messages in the trash of {name} are deleted permanently.</p>
           </ConfirmButton>
