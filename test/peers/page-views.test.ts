@@ -426,6 +426,23 @@ test('cards: the budget as a bar, frozen, unfrozen, another budget, transactions
   expect(answers.join('\n')).not.toContain(secret)
 })
 
+test('the budget of a card is shown and typed in the digits that ISO 4217 gives its currency', async () => {
+  const page = await room(`/identities/${ada?.id}/cards`, 'Ada')
+  if (!page) return
+  const input = card({ label: 'Budapest', budget_cents: 1_000_000, currency: 'huf' })
+  const { body: made } = await box.call('POST', `/v1/identities/${ada.id}/cards`, input)
+  await page.reload()
+  await page.locator('[aria-valuetext$="0.00 of HUF\u00a010,000.00"]').waitFor({ timeout: 10_000 })
+  await page.getByRole('button', { name: 'Budget' }).click()
+  const budget = page.getByRole('textbox', { name: 'Budget' })
+  expect(await budget.inputValue()).toBe('10000.00')
+  await budget.fill('20000')
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByText('The budget of Budapest was changed.').waitFor()
+  expect((await box.call('GET', `/v1/cards/${made['id']}`)).body['budget_cents']).toBe(2_000_000)
+  await box.call('DELETE', `/v1/cards/${made['id']}`)
+})
+
 test('one-time passwords: set up, a code on demand that holds as long as its ring says, deleted', async () => {
   const page = await room(`/identities/${ada?.id}/totp`, 'Ada')
   if (!page) return
