@@ -165,11 +165,16 @@ test('an answer that is not of a box says so', async () => {
   for (const answer of [
     new Response('<html>', { status: 404 }),
     new Response(null, { status: 301, headers: { Location: '/' } }),
+    new Response('null', { status: 502 }),
+    new Response('{"error":"Bad Gateway"}', { status: 502 }),
+    new Response('{"error":{"message":"Bad Gateway","code":502}}', { status: 502 }),
+    new Response('{"error":{"code":"bad_gateway"}}', { status: 502 }),
   ]) {
     const { fetch } = faulty(answer)
-    await expect(clientOf(box, { fetch }).account.get()).rejects.toMatchObject({
+    await expect(clientOf(box, { fetch, retries: 0 }).account.get()).rejects.toMatchObject({
       code: `http_${answer.status}`,
       status: answer.status,
+      message: expect.stringContaining('not from a Pillarbox'),
     })
   }
   for (const baseUrl of ['', 'box.example.com', 'ftp://box.example.com', 'https://box.example.com/?x']) {

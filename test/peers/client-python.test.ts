@@ -145,15 +145,18 @@ test.each(both)('errors have a class, a code, the parameter and the id of the re
   expect(lost.error).toMatchObject({ class: 'ConnectionError', code: 'connection_failed' })
 })
 
-/** A box whose first answers are these, a status or `lost`: what the network says after the box has done its work. */
-async function faulty(...first: (number | 'lost')[]): Promise<{ url: string; keys: (string | undefined)[] }> {
+/** A box whose first answers are these: a status, with a body or without, or `lost`: what the network says after the box has done its work. */
+async function faulty(
+  ...first: (number | [status: number, body: string] | 'lost')[]
+): Promise<{ url: string; keys: (string | undefined)[] }> {
   const keys: (string | undefined)[] = []
   const hear = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     keys.push(request.headers['idempotency-key'] as string | undefined)
     const body = Buffer.concat(await request.toArray())
     const instead = first.shift()
-    if (typeof instead === 'number') {
-      response.writeHead(instead, { 'Retry-After': '0' }).end('<html>')
+    if (instead !== undefined && instead !== 'lost') {
+      const [status, told] = typeof instead === 'number' ? [instead, '<html>'] : instead
+      response.writeHead(status, { 'Retry-After': '0' }).end(told)
       return
     }
     const headers = { ...(request.headers as Record<string, string>) }
@@ -184,6 +187,30 @@ test.each(both)(
     const remove = { key, method: 'identities.delete', args: [made.id], asyncio }
     expect(await python.call({ ...remove, url: (await faulty('lost')).url })).toEqual({ answer: { id: made.id, deleted: true } })
     expect((await python.call({ ...remove, url: (await faulty(429)).url })).error.class).toBe('NotFoundError')
+  },
+)
+
+test.each(both)(
+  'an answer that is not of a box is an error that says so, and passes where it may (%s)',
+  async (_how, asyncio) => {
+    const list = { key, method: 'identities.list', args: [], asyncio }
+    const bodies = [
+      'null',
+      '{"error":"Bad Gateway"}',
+      '{"error":{"message":"Bad Gateway","code":502}}',
+      '{"error":{"code":"bad_gateway"}}',
+    ]
+    for (const body of bodies) {
+      const { error } = await python.call({ ...list, url: (await faulty([502, body])).url, options: { retries: 0 } })
+      expect(error).toMatchObject({ class: 'ServerError', code: 'http_502', status: 502 })
+    }
+    const portal = await faulty(200, [200, '\ufeff'])
+    expect((await python.call({ ...list, url: portal.url, options: { retries: 0 } })).error).toMatchObject({
+      class: 'ConnectionError',
+      code: 'connection_failed',
+      message: expect.stringContaining(portal.url) as unknown,
+    })
+    expect((await python.call({ ...list, url: portal.url })).answer.data).toBeInstanceOf(Array)
   },
 )
 

@@ -105,13 +105,19 @@ class Calls:
             request = httpx.Request(
                 method, url, params=query, headers=headers, content=content, extensions={"timeout": _limits(timeout)}
             )
+            what = f"{method} {url}"
             told: httpx.Response | Exception = yield request
-            error = _error(told, f"{method} {url}", timeout)
+            error = _error(told, what, timeout)
             if error is None:
                 assert isinstance(told, httpx.Response)
                 if answer == "text":
                     return told.text
-                return told.content if answer == "octets" else told.json()
+                if answer == "octets":
+                    return told.content
+                try:
+                    return told.json()
+                except ValueError as problem:
+                    told, error = problem, ConnectionError(f"{what} failed: {problem}", "connection_failed")
             # the attempt whose answer was lost has deleted it
             if lost and path.endswith("}") and error.type == "not_found":
                 return {"id": list(ids.values())[-1], "deleted": True}
