@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import {
   ConflictError,
@@ -244,4 +246,37 @@ test('a message is returned also when the answer with it was lost', async () => 
   expect((await losing.waitForMessage(id)).item).toMatchObject({ subject: 'Before' })
   await deliver(box.smtp, { to: email, raw: message({ Subject: 'Lost once' }, 'x\n') })
   expect((await losing.waitForMessage(id)).item).toMatchObject({ subject: 'Lost once' })
+})
+
+/** A program whose clock is five minutes ahead, or behind; the answer to its first wait is lost. Prints what it was answered, and its calls. */
+const losing = `
+const ahead = Number(process.env.AHEAD)
+const real = Date.now
+Date.now = () => real() + ahead
+const { Pillarbox } = await import(process.env.CLIENT)
+const calls = []
+const client = new Pillarbox({ baseUrl: process.env.URL, apiKey: process.env.KEY, fetch: async (url, init) => {
+  calls.push(url.includes('/wait?') ? 'wait' : 'other')
+  const answer = await fetch(url, init)
+  if (calls.filter((call) => call === 'wait').length === 1 && calls.at(-1) === 'wait') throw new TypeError('fetch failed')
+  return answer
+} })
+if (process.env.EARLIER) await client.identities.get(process.env.ID)
+const { item } = await client.waitForMessage(process.env.ID, { timeout: 8 }).catch((error) => ({ item: { subject: error.code } }))
+console.log(JSON.stringify([item.subject, ...calls]))
+`
+
+test.each([
+  ['ahead', 300_000, 'after an earlier call', 'yes'],
+  ['ahead', 300_000, 'in its first call', ''],
+  ['behind', -300_000, 'after an earlier call', 'yes'],
+] as const)('the clock of a program that is %s (%i ms) loses no message with the answer that is lost %s', async (...given) => {
+  const [, ahead, , earlier] = given
+  const { id, email } = await client.identities.create()
+  await deliver(box.smtp, { to: email, raw: message({ Subject: 'Lost once' }, 'x\n') })
+  const CLIENT = new URL('../../clients/typescript/src/index.ts', import.meta.url).href
+  const env = { AHEAD: String(ahead), CLIENT, URL: box.url, KEY: box.key, ID: id, EARLIER: earlier }
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', losing], { env })
+  // the time of the box is known from any answer, and asked for when there was none
+  expect(JSON.parse(stdout)).toEqual(['Lost once', ...(earlier ? ['other', 'wait'] : ['wait', 'other']), 'wait'])
 })

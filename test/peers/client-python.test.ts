@@ -284,6 +284,35 @@ test.each(both)('a code is waited for, and none is a TimeoutError (%s)', async (
   })
 })
 
+test('a clock that is ahead loses no message with the answer that is lost', async () => {
+  const { box } = world
+  const script = `import asyncio, datetime, os, time
+class Ahead(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return super().now(tz) + datetime.timedelta(minutes=5)
+datetime.datetime = Ahead
+real = time.time
+time.time = lambda: real() + 300
+import pillarbox
+given = os.environ["KEY"]
+with pillarbox.Pillarbox(os.environ["FIRST"], given) as client:
+    print(client.wait_for_message(os.environ["ADA"], timeout=8)["item"]["subject"])
+async def later():
+    async with pillarbox.AsyncPillarbox(os.environ["SECOND"], given) as client:
+        print((await client.wait_for_message(os.environ["BOB"], timeout=8))["item"]["subject"])
+asyncio.run(later())`
+  const [ada, bob] = [await box.call('POST', '/v1/identities', {}), await box.call('POST', '/v1/identities', {})]
+  for (const { body } of [ada, bob]) await deliver(box.smtp, { to: body.email, raw: message({ Subject: 'Lost once' }, 'x\n') })
+  const networks = [await faulty('lost'), await faulty('lost')]
+  const [FIRST, SECOND] = networks.map((network) => network.url)
+  const env = { PYTHONPATH: `${sources}/..`, FIRST, SECOND, KEY: key, ADA: ada.body.id, BOB: bob.body.id }
+  const { stdout } = await promisify(execFile)(pythonProgram('python'), ['-c', script], { env })
+  expect(stdout).toBe('Lost once\nLost once\n')
+  // the wait whose answer was lost, a call for the time of the box, and the wait again
+  expect(networks.map(({ keys }) => keys.length)).toEqual([3, 3])
+})
+
 const details = { number: '4242424242424242', exp_month: 8, exp_year: 2039, security_code: '123', holder: 'Zoë 🎉' }
 
 test('a card encrypted by one client is read by the other', async () => {
