@@ -103,58 +103,58 @@ test('a webhook that is changed stays what it was in all else', async () => {
 
 /** A box with Ada, whose 100 newest identities are others. */
 async function crowded() {
-  const box = await appliance(settings)
-  await withPassword(box)
-  const { body: ada } = await box.call<{ id: string; email: string }>('POST', '/v1/identities', { name: 'Ada' })
-  for (let index = 0; index < 100; index += 1) await box.call('POST', '/v1/identities', { name: `Other ${index}` })
-  return { box, ada }
+  const crowd = await appliance(settings)
+  await withPassword(crowd)
+  const { body: oldest } = await crowd.call<{ id: string; email: string }>('POST', '/v1/identities', { name: 'Ada' })
+  for (let index = 0; index < 100; index += 1) await crowd.call('POST', '/v1/identities', { name: `Other ${index}` })
+  return { crowd, oldest }
 }
 
 test('the identity of a webhook and of a catch-all stays what it was when it is not among the newest, or none are listed', async () => {
   if (!browser) return
-  const { box, ada } = await crowded()
-  const input = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: ada.id }
-  const { body: webhook } = await box.call('POST', '/v1/webhooks', input)
-  const { body: domain } = await box.call('POST', '/v1/domains', { name: 'agents.example' })
-  await box.call('PATCH', `/v1/domains/${domain['id']}`, { catch_all: ada.id })
+  const { crowd, oldest } = await crowded()
+  const input = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: oldest.id }
+  const { body: webhook } = await crowd.call('POST', '/v1/webhooks', input)
+  const { body: domain } = await crowd.call('POST', '/v1/domains', { name: 'agents.example' })
+  await crowd.call('PATCH', `/v1/domains/${domain['id']}`, { catch_all: oldest.id })
 
-  const page = await viewOf(browser, box, `/webhooks/${webhook['id']}`, input.url)
+  const page = await viewOf(browser, crowd, `/webhooks/${webhook['id']}`, input.url)
   const dialog = page.locator('dialog')
   await page.getByRole('button', { name: 'Change' }).click()
   await page.getByRole('option', { name: /^Other 99/ }).waitFor({ state: 'attached' })
   await expect
     .poll(() => dialog.getByLabel('Of', { exact: true }).locator('option:checked').textContent())
-    .toBe(`Ada · ${ada.email}`)
+    .toBe(`Ada · ${oldest.email}`)
   await page.getByLabel('Description').fill('of Ada')
   await dialog.getByRole('button', { name: 'Change' }).click()
   await page.getByText('The webhook was changed.').waitFor()
-  const { body: changed } = await box.call('GET', `/v1/webhooks/${webhook['id']}`)
-  expect(changed).toMatchObject({ identity_id: ada.id, description: 'of Ada' })
+  const { body: changed } = await crowd.call('GET', `/v1/webhooks/${webhook['id']}`)
+  expect(changed).toMatchObject({ identity_id: oldest.id, description: 'of Ada' })
 
   await page.route('**/v1/identities?*', (route) => route.abort())
-  await page.goto(`${box.url}/domains/${domain['id']}`)
+  await page.goto(`${crowd.url}/domains/${domain['id']}`)
   await page.getByRole('button', { name: 'Catch-all' }).click()
   await dialog.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
   await dialog.getByRole('button', { name: 'Save' }).click()
   await page.getByText('The catch-all was changed.').waitFor()
-  expect((await box.call('GET', `/v1/domains/${domain['id']}`)).body['catch_all']).toBe(ada.id)
+  expect((await crowd.call('GET', `/v1/domains/${domain['id']}`)).body['catch_all']).toBe(oldest.id)
 })
 
 test('an identity that was chosen stays chosen while others are searched for', async () => {
   if (!browser) return
-  const { box, ada } = await crowded()
-  const page = await viewOf(browser, box, '/keys', 'API keys')
+  const { crowd, oldest } = await crowded()
+  const page = await viewOf(browser, crowd, '/keys', 'API keys')
   await page.getByRole('button', { name: 'New key' }).click()
   await page.getByLabel('Name').fill('of Ada')
   await page.getByLabel('Search identities').fill('ada@')
   await page.getByRole('option', { name: /^Other 99/ }).waitFor({ state: 'detached' })
-  await page.getByLabel('Of', { exact: true }).selectOption(ada.id)
+  await page.getByLabel('Of', { exact: true }).selectOption(oldest.id)
   await page.getByLabel('Search identities').fill('Other 42')
   await page.getByRole('option', { name: /^Other 42/ }).waitFor({ state: 'attached' })
   await page.getByRole('button', { name: 'Create' }).click()
   await page.locator('.secret strong').waitFor()
-  const { body } = await box.call('GET', '/v1/api-keys')
-  expect(body.data.find(({ label }: { label: string }) => label === 'of Ada').identity_id).toBe(ada.id)
+  const { body } = await crowd.call('GET', '/v1/api-keys')
+  expect(body.data.find(({ label }: { label: string }) => label === 'of Ada').identity_id).toBe(oldest.id)
 })
 
 test('the events to choose from are those of the box', async () => {
