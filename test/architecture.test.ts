@@ -204,13 +204,17 @@ test('imports name the file with its ending', () => {
   expect([...imports, ...pageImports].filter(({ own, target }) => own && !all.includes(target)).map(describe)).toEqual([])
 })
 
-test('the page knows the box by its API alone: of what is outside of its folder it takes types of models', () => {
+/** Of the program's values, what the page shares: a table of a standard, which knows nothing of the box. */
+const sharedWithPage = 'cards/money.ts'
+
+test('the page knows the box by its API alone: of what is outside of its folder it takes types of models, and a table', () => {
+  expect(imports.filter(({ file }) => file === sharedWithPage)).toEqual([])
   expect(browser.length).toBeGreaterThan(20)
   const foreign = pageImports
     .filter(({ file }) => file !== 'web/browser/build.ts')
     .filter(({ target, own, typeOnly }) =>
       own
-        ? !target.startsWith('web/browser/') && !(typeOnly && target.endsWith('/model.ts'))
+        ? !target.startsWith('web/browser/') && target !== sharedWithPage && !(typeOnly && target.endsWith('/model.ts'))
         : !['preact', 'preact/hooks', '@preact/signals'].includes(target),
     )
   expect(foreign.map(describe)).toEqual([])

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { moneyText } from '../core/text.ts'
+import { moneyText } from '../cards/money.ts'
 import type { Hold, HoldRow } from '../policy/model.ts'
 import { type Box, everyOne, ofBox, onBox, type Printed } from './support/box.ts'
 import { table } from './support/say.ts'

@@ -145,10 +145,3 @@ export function withoutControls(text: string): string {
   for (let start = 0; start < text.length; start += piece) kept.push(text.slice(start, start + piece).replace(controls, ''))
   return kept.join('').toWellFormed()
 }
-
-/** An amount in minor units of a currency, for people: `$12.50`; null is any. */
-export function moneyText(minor: number | null, currency: string): string {
-  if (minor === null) return 'any amount'
-  const format = new Intl.NumberFormat('en', { style: 'currency', currency })
-  return format.format(minor / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2))
-}

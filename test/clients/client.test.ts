@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
 import { afterAll, expect, onTestFinished, test } from 'vitest'
 import {
   ConflictError,
@@ -165,11 +167,16 @@ test('an answer that is not of a box says so', async () => {
   for (const answer of [
     new Response('<html>', { status: 404 }),
     new Response(null, { status: 301, headers: { Location: '/' } }),
+    new Response('null', { status: 502 }),
+    new Response('{"error":"Bad Gateway"}', { status: 502 }),
+    new Response('{"error":{"message":"Bad Gateway","code":502}}', { status: 502 }),
+    new Response('{"error":{"code":"bad_gateway"}}', { status: 502 }),
   ]) {
     const { fetch } = faulty(answer)
-    await expect(clientOf(box, { fetch }).account.get()).rejects.toMatchObject({
+    await expect(clientOf(box, { fetch, retries: 0 }).account.get()).rejects.toMatchObject({
       code: `http_${answer.status}`,
       status: answer.status,
+      message: expect.stringContaining('not from a Pillarbox'),
     })
   }
   for (const baseUrl of ['', 'box.example.com', 'ftp://box.example.com', 'https://box.example.com/?x']) {
@@ -239,4 +246,37 @@ test('a message is returned also when the answer with it was lost', async () => 
   expect((await losing.waitForMessage(id)).item).toMatchObject({ subject: 'Before' })
   await deliver(box.smtp, { to: email, raw: message({ Subject: 'Lost once' }, 'x\n') })
   expect((await losing.waitForMessage(id)).item).toMatchObject({ subject: 'Lost once' })
+})
+
+/** A program whose clock is five minutes ahead, or behind; the answer to its first wait is lost. Prints what it was answered, and its calls. */
+const losing = `
+const ahead = Number(process.env.AHEAD)
+const real = Date.now
+Date.now = () => real() + ahead
+const { Pillarbox } = await import(process.env.CLIENT)
+const calls = []
+const client = new Pillarbox({ baseUrl: process.env.URL, apiKey: process.env.KEY, fetch: async (url, init) => {
+  calls.push(url.includes('/wait?') ? 'wait' : 'other')
+  const answer = await fetch(url, init)
+  if (calls.filter((call) => call === 'wait').length === 1 && calls.at(-1) === 'wait') throw new TypeError('fetch failed')
+  return answer
+} })
+if (process.env.EARLIER) await client.identities.get(process.env.ID)
+const { item } = await client.waitForMessage(process.env.ID, { timeout: 8 }).catch((error) => ({ item: { subject: error.code } }))
+console.log(JSON.stringify([item.subject, ...calls]))
+`
+
+test.each([
+  ['ahead', 300_000, 'after an earlier call', 'yes'],
+  ['ahead', 300_000, 'in its first call', ''],
+  ['behind', -300_000, 'after an earlier call', 'yes'],
+] as const)('the clock of a program that is %s (%i ms) loses no message with the answer that is lost %s', async (...given) => {
+  const [, ahead, , earlier] = given
+  const { id, email } = await client.identities.create()
+  await deliver(box.smtp, { to: email, raw: message({ Subject: 'Lost once' }, 'x\n') })
+  const CLIENT = new URL('../../clients/typescript/src/index.ts', import.meta.url).href
+  const env = { AHEAD: String(ahead), CLIENT, URL: box.url, KEY: box.key, ID: id, EARLIER: earlier }
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', losing], { env })
+  // the time of the box is known from any answer, and asked for when there was none
+  expect(JSON.parse(stdout)).toEqual(['Lost once', ...(earlier ? ['other', 'wait'] : ['wait', 'other']), 'wait'])
 })

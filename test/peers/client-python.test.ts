@@ -145,15 +145,18 @@ test.each(both)('errors have a class, a code, the parameter and the id of the re
   expect(lost.error).toMatchObject({ class: 'ConnectionError', code: 'connection_failed' })
 })
 
-/** A box whose first answers are these, a status or `lost`: what the network says after the box has done its work. */
-async function faulty(...first: (number | 'lost')[]): Promise<{ url: string; keys: (string | undefined)[] }> {
+/** A box whose first answers are these: a status, with a body or without, or `lost`: what the network says after the box has done its work. */
+async function faulty(
+  ...first: (number | [status: number, body: string] | 'lost')[]
+): Promise<{ url: string; keys: (string | undefined)[] }> {
   const keys: (string | undefined)[] = []
   const hear = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     keys.push(request.headers['idempotency-key'] as string | undefined)
     const body = Buffer.concat(await request.toArray())
     const instead = first.shift()
-    if (typeof instead === 'number') {
-      response.writeHead(instead, { 'Retry-After': '0' }).end('<html>')
+    if (instead !== undefined && instead !== 'lost') {
+      const [status, told] = typeof instead === 'number' ? [instead, '<html>'] : instead
+      response.writeHead(status, { 'Retry-After': '0' }).end(told)
       return
     }
     const headers = { ...(request.headers as Record<string, string>) }
@@ -184,6 +187,30 @@ test.each(both)(
     const remove = { key, method: 'identities.delete', args: [made.id], asyncio }
     expect(await python.call({ ...remove, url: (await faulty('lost')).url })).toEqual({ answer: { id: made.id, deleted: true } })
     expect((await python.call({ ...remove, url: (await faulty(429)).url })).error.class).toBe('NotFoundError')
+  },
+)
+
+test.each(both)(
+  'an answer that is not of a box is an error that says so, and passes where it may (%s)',
+  async (_how, asyncio) => {
+    const list = { key, method: 'identities.list', args: [], asyncio }
+    const bodies = [
+      'null',
+      '{"error":"Bad Gateway"}',
+      '{"error":{"message":"Bad Gateway","code":502}}',
+      '{"error":{"code":"bad_gateway"}}',
+    ]
+    for (const body of bodies) {
+      const { error } = await python.call({ ...list, url: (await faulty([502, body])).url, options: { retries: 0 } })
+      expect(error).toMatchObject({ class: 'ServerError', code: 'http_502', status: 502 })
+    }
+    const portal = await faulty(200, [200, '\ufeff'])
+    expect((await python.call({ ...list, url: portal.url, options: { retries: 0 } })).error).toMatchObject({
+      class: 'ConnectionError',
+      code: 'connection_failed',
+      message: expect.stringContaining(portal.url) as unknown,
+    })
+    expect((await python.call({ ...list, url: portal.url })).answer.data).toBeInstanceOf(Array)
   },
 )
 
@@ -255,6 +282,35 @@ test.each(both)('a code is waited for, and none is a TimeoutError (%s)', async (
     class: 'TimeoutError',
     code: 'no_message',
   })
+})
+
+test('a clock that is ahead loses no message with the answer that is lost', async () => {
+  const { box } = world
+  const script = `import asyncio, datetime, os, time
+class Ahead(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return super().now(tz) + datetime.timedelta(minutes=5)
+datetime.datetime = Ahead
+real = time.time
+time.time = lambda: real() + 300
+import pillarbox
+given = os.environ["KEY"]
+with pillarbox.Pillarbox(os.environ["FIRST"], given) as client:
+    print(client.wait_for_message(os.environ["ADA"], timeout=8)["item"]["subject"])
+async def later():
+    async with pillarbox.AsyncPillarbox(os.environ["SECOND"], given) as client:
+        print((await client.wait_for_message(os.environ["BOB"], timeout=8))["item"]["subject"])
+asyncio.run(later())`
+  const [ada, bob] = [await box.call('POST', '/v1/identities', {}), await box.call('POST', '/v1/identities', {})]
+  for (const { body } of [ada, bob]) await deliver(box.smtp, { to: body.email, raw: message({ Subject: 'Lost once' }, 'x\n') })
+  const networks = [await faulty('lost'), await faulty('lost')]
+  const [FIRST, SECOND] = networks.map((network) => network.url)
+  const env = { PYTHONPATH: `${sources}/..`, FIRST, SECOND, KEY: key, ADA: ada.body.id, BOB: bob.body.id }
+  const { stdout } = await promisify(execFile)(pythonProgram('python'), ['-c', script], { env })
+  expect(stdout).toBe('Lost once\nLost once\n')
+  // the wait whose answer was lost, a call for the time of the box, and the wait again
+  expect(networks.map(({ keys }) => keys.length)).toEqual([3, 3])
 })
 
 const details = { number: '4242424242424242', exp_month: 8, exp_year: 2039, security_code: '123', holder: 'Zoë 🎉' }

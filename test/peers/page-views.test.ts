@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { DoctorReport } from '../../src/ops/doctor/model.ts'
 import type { Domain } from '../../src/domains/model.ts'
 import { eventChoices } from '../../src/web/browser/webhooks/event-choices.ts'
-import { type Appliance, deliver, message, openAppliance } from '../support/appliance.ts'
+import { type Appliance, appliance, deliver, message, openAppliance } from '../support/appliance.ts'
 import { builtPage } from '../support/built-page.ts'
 import { blob, card } from '../support/card.ts'
 import { looksWell } from '../support/looks.ts'
@@ -99,6 +99,62 @@ test('a webhook that is changed stays what it was in all else', async () => {
   const { body: after } = await box.call('GET', `/v1/webhooks/${before['id']}`)
   expect(after).toMatchObject({ ...input, description: 'of Ada', active: true })
   await box.call('DELETE', `/v1/webhooks/${before['id']}`)
+})
+
+/** A box with Ada, whose 100 newest identities are others. */
+async function crowded() {
+  const crowd = await appliance(settings)
+  await withPassword(crowd)
+  const { body: oldest } = await crowd.call<{ id: string; email: string }>('POST', '/v1/identities', { name: 'Ada' })
+  for (let index = 0; index < 100; index += 1) await crowd.call('POST', '/v1/identities', { name: `Other ${index}` })
+  return { crowd, oldest }
+}
+
+test('the identity of a webhook and of a catch-all stays what it was when it is not among the newest, or none are listed', async () => {
+  if (!browser) return
+  const { crowd, oldest } = await crowded()
+  const input = { url: 'https://receiver.test/hook', events: ['email.received'], identity_id: oldest.id }
+  const { body: webhook } = await crowd.call('POST', '/v1/webhooks', input)
+  const { body: domain } = await crowd.call('POST', '/v1/domains', { name: 'agents.example' })
+  await crowd.call('PATCH', `/v1/domains/${domain['id']}`, { catch_all: oldest.id })
+
+  const page = await viewOf(browser, crowd, `/webhooks/${webhook['id']}`, input.url)
+  const dialog = page.locator('dialog')
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByRole('option', { name: /^Other 99/ }).waitFor({ state: 'attached' })
+  await expect
+    .poll(() => dialog.getByLabel('Of', { exact: true }).locator('option:checked').textContent())
+    .toBe(`Ada · ${oldest.email}`)
+  await page.getByLabel('Description').fill('of Ada')
+  await dialog.getByRole('button', { name: 'Change' }).click()
+  await page.getByText('The webhook was changed.').waitFor()
+  const { body: changed } = await crowd.call('GET', `/v1/webhooks/${webhook['id']}`)
+  expect(changed).toMatchObject({ identity_id: oldest.id, description: 'of Ada' })
+
+  await page.route('**/v1/identities?*', (route) => route.abort())
+  await page.goto(`${crowd.url}/domains/${domain['id']}`)
+  await page.getByRole('button', { name: 'Catch-all' }).click()
+  await dialog.getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
+  await dialog.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The catch-all was changed.').waitFor()
+  expect((await crowd.call('GET', `/v1/domains/${domain['id']}`)).body['catch_all']).toBe(oldest.id)
+})
+
+test('an identity that was chosen stays chosen while others are searched for', async () => {
+  if (!browser) return
+  const { crowd, oldest } = await crowded()
+  const page = await viewOf(browser, crowd, '/keys', 'API keys')
+  await page.getByRole('button', { name: 'New key' }).click()
+  await page.getByLabel('Name').fill('of Ada')
+  await page.getByLabel('Search identities').fill('ada@')
+  await page.getByRole('option', { name: /^Other 99/ }).waitFor({ state: 'detached' })
+  await page.getByLabel('Of', { exact: true }).selectOption(oldest.id)
+  await page.getByLabel('Search identities').fill('Other 42')
+  await page.getByRole('option', { name: /^Other 42/ }).waitFor({ state: 'attached' })
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.locator('.secret strong').waitFor()
+  const { body } = await crowd.call('GET', '/v1/api-keys')
+  expect(body.data.find(({ label }: { label: string }) => label === 'of Ada').identity_id).toBe(oldest.id)
 })
 
 test('the events to choose from are those of the box', async () => {
@@ -368,6 +424,23 @@ test('cards: the budget as a bar, frozen, unfrozen, another budget, transactions
   await page.getByText('cancelled', { exact: true }).waitFor()
   expect(answers.join('\n')).toContain(travel['id'])
   expect(answers.join('\n')).not.toContain(secret)
+})
+
+test('the budget of a card is shown and typed in the digits that ISO 4217 gives its currency', async () => {
+  const page = await room(`/identities/${ada?.id}/cards`, 'Ada')
+  if (!page) return
+  const input = card({ label: 'Budapest', budget_cents: 1_000_000, currency: 'huf' })
+  const { body: made } = await box.call('POST', `/v1/identities/${ada.id}/cards`, input)
+  await page.reload()
+  await page.locator('[aria-valuetext$="0.00 of HUF\u00a010,000.00"]').waitFor({ timeout: 10_000 })
+  await page.getByRole('button', { name: 'Budget' }).click()
+  const budget = page.getByRole('textbox', { name: 'Budget' })
+  expect(await budget.inputValue()).toBe('10000.00')
+  await budget.fill('20000')
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByText('The budget of Budapest was changed.').waitFor()
+  expect((await box.call('GET', `/v1/cards/${made['id']}`)).body['budget_cents']).toBe(2_000_000)
+  await box.call('DELETE', `/v1/cards/${made['id']}`)
 })
 
 test('one-time passwords: set up, a code on demand that holds as long as its ring says, deleted', async () => {

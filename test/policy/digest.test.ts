@@ -196,6 +196,21 @@ test('a digest, and the command that shows a hold, say how much of which card wo
   for (const fact of ['travel', '4242', '$12,345.00', asked.purpose]) expect(output).toContain(fact)
 })
 
+test.each([
+  ['huf', 1_000_000, '10,000.00'],
+  ['jpy', 1_000_000, '1,000,000'],
+  ['iqd', 1_000_000, '1,000.000'],
+  ['uyw', 1_000_000, '100.0000'],
+])('the amount of a card in %s has the digits of ISO 4217', async (currency, amount_cents, shown) => {
+  const world = await watched()
+  const { box, ada } = world
+  const { body: stored } = await box.call('POST', `/v1/identities/${ada}/cards`, card({ currency, budget_cents: 2_000_000 }))
+  expect((await box.call('POST', `/v1/cards/${stored.id}/reveal`, { amount_cents })).body.error['code']).toBe('held')
+  const [hold] = await open(world)
+  const { output } = await pillarbox(box, ['holds', 'show', hold.id])
+  expect(/^amount: \D*(.*)$/m.exec(output)![1]).toBe(shown)
+})
+
 test('the command that shows a hold shows a held text message whole', async () => {
   const { box, ada } = await watched({ PILLARBOX_SMS__PROVIDER: 'loopback' })
   await box.call('POST', `/v1/identities/${ada}/phone`, {})

@@ -45,7 +45,7 @@ export const Pillarbox = function (options: PillarboxOptions): Pillarbox {
     }
   }
   const groups = all as unknown as Methods
-  const waits = new Waits(groups.identities)
+  const waits = new Waits(groups.identities, transport)
   const source = {
     WebSocket: options.WebSocket ?? globalThis.WebSocket,
     token: (...[wish, signal]: [Parameters<Methods['realtime']['token']>[0], AbortSignal]) =>

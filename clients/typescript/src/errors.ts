@@ -72,11 +72,12 @@ export function errorFrom({ status, headers }: Response, text: string): Pillarbo
   if (id !== null) about.request_id = id
   if (pause !== undefined) about.retry_after = pause
   try {
-    const { message, code, ...more } = (JSON.parse(text) as { error: Problem & { message: string; code: string } }).error
-    return new Class(message, code, { ...more, ...about })
+    const { message, code, ...more } = (JSON.parse(text) as { error: Problem & { message: unknown; code: unknown } }).error
+    if (typeof message === 'string' && typeof code === 'string') return new Class(message, code, { ...more, ...about })
   } catch {
-    return new Class(`Status ${status}, not from a Pillarbox. Check baseUrl and proxies.`, `http_${status}`, about)
+    // neither JSON nor an object of one
   }
+  return new Class(`Status ${status}, not from a Pillarbox. Check baseUrl and proxies.`, `http_${status}`, about)
 }
 
 /** RFC 9110 10.2.3: seconds or a date. */

@@ -40,6 +40,8 @@ const longestPause = 60
 export class Transport {
   readonly #options: TransportOptions
   readonly #url: string
+  /** What the last `Date` of an answer was, and when it came by the monotonic clock, both in milliseconds. */
+  #told: { date: number; at: number } | undefined
 
   constructor(options: TransportOptions) {
     this.#options = options
@@ -48,6 +50,11 @@ export class Transport {
       throw new PillarboxError('baseUrl must be the URL of a box, such as https://box.example.com', 'bad_base_url')
     }
     this.#url = `${baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1`
+  }
+
+  /** The time of the box in milliseconds, by its last answer: the clock of this machine may be wrong. Undefined before any told it. */
+  get boxTime(): number | undefined {
+    return this.#told && this.#told.date + performance.now() - this.#told.at
   }
 
   async send(call: Call, options: RequestOptions = {}): Promise<unknown> {
@@ -91,6 +98,8 @@ export class Transport {
         redirect: 'manual',
         signal: signal ? AbortSignal.any([signal, limit]) : limit,
       })
+      const date = Date.parse(response.headers.get('Date') ?? '')
+      if (!Number.isNaN(date)) this.#told = { date, at: performance.now() }
       if (!response.ok) throw errorFrom(response, await response.text())
       if (answer === 'bytes') return new Uint8Array(await response.arrayBuffer())
       return answer === 'text' ? await response.text() : await response.json()

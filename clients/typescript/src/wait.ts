@@ -32,12 +32,14 @@ const lookBack = 120_000
 
 /** Waits for messages by `GET …/wait`. */
 export class Waits {
-  readonly #identities: Pick<Methods['identities'], 'wait'>
+  readonly #identities: Pick<Methods['identities'], 'wait' | 'get'>
+  readonly #clock: { readonly boxTime: number | undefined }
   /** The last messages that were returned. */
   readonly #returned = new Set<string>()
 
-  constructor(identities: Pick<Methods['identities'], 'wait'>) {
+  constructor(identities: Pick<Methods['identities'], 'wait' | 'get'>, clock: { readonly boxTime: number | undefined }) {
     this.#identities = identities
+    this.#clock = clock
   }
 
   /** The first message that fits. Throws TimeoutError, code `no_message`. */
@@ -45,29 +47,46 @@ export class Waits {
     const { from, subject, channel, timeout = 60, spam, signal } = options
     const id = typeof identity === 'string' ? identity : identity.id
     const end = Date.now() + timeout * 1000
+    const begun = performance.now()
     let { since } = options
+    let lost = false
     let again = false
     for (;;) {
-      const left = end - Date.now()
-      const seconds = Math.max(0, Math.min(longestCall, Math.ceil(left / 1000)))
-      const query = { from, subject_contains: subject, channel, spam, since, timeout: seconds }
       try {
+        // the box may have answered, and returns that message again only if it is asked from before it
+        if (lost && since === undefined) {
+          const time = await this.#boxTime(id, signal)
+          since = new Date(time - (performance.now() - begun) - lookBack).toISOString()
+          again = true
+        }
+        const left = end - Date.now()
+        const seconds = Math.max(0, Math.min(longestCall, Math.ceil(left / 1000)))
+        const query = { from, subject_contains: subject, channel, spam, since, timeout: seconds }
         const answer = (await this.#identities.wait(id, query, { signal, timeout: seconds + 15, retries: 0 })) as Arrived
         if (answer.item && !(again && this.#returned.has(answer.item.id)) && fits(answer)) return this.#give(answer)
         since = answer.since ?? since
         if (answer.timed_out && left <= seconds * 1000) break
       } catch (error) {
         if (!isPassing(error) || Date.now() >= end) throw error
-        // the box may have answered, and returns that message again only if it is asked from before it
-        if (since === undefined) {
-          since = new Date(Date.now() - lookBack).toISOString()
-          again = true
-        }
+        lost = true
         await pause(Math.max(error.retry_after ?? 0, 1), signal)
       }
     }
     const what = `${from === undefined ? '' : ` from ${from}`}${subject === undefined ? '' : ` about ${subject}`}`
     throw new TimeoutError(`No message${what} arrived within ${timeout} s.`, 'no_message')
+  }
+
+  /** Any answer tells it; without one that is known yet, the box is asked. Throws what may pass. */
+  async #boxTime(id: string, signal: AbortSignal | undefined): Promise<number> {
+    if (this.#clock.boxTime === undefined) {
+      try {
+        await this.#identities.get(id, { signal, timeout: 15, retries: 0 })
+      } catch (error) {
+        if (signal?.aborted || (isPassing(error) && this.#clock.boxTime === undefined)) throw error
+      }
+    }
+    // a page of another site may not be allowed to read it
+    return this.#clock.boxTime ?? Date.now()
   }
 
   #give(answer: Arrived): Arrived {

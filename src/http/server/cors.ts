@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 const methods = 'GET, HEAD, POST, PATCH, DELETE'
 /** The last three are of the Model Context Protocol, whose clients send them to `/mcp`. */
 const allowed = 'Authorization, Content-Type, Idempotency-Key, MCP-Protocol-Version, Mcp-Method, Mcp-Name'
-/** `WWW-Authenticate` says where a client of `/mcp` gets tokens. */
+/** `WWW-Authenticate` says where a client of `/mcp` gets tokens, `Date` what time it is for the box. */
 const exposed =
-  'Location, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, Idempotency-Replayed, Content-Disposition, Content-Range, WWW-Authenticate'
+  'Date, Location, Retry-After, RateLimit, RateLimit-Policy, X-Request-Id, Idempotency-Replayed, Content-Disposition, Content-Range, WWW-Authenticate'
 
 /** The headers that let a page of a listed origin read an answer; the list is exact, no wildcard, `null` is never on it. */
 export function corsHeaders(request: IncomingMessage, origins: readonly string[]): Record<string, string> {

@@ -1,4 +1,4 @@
-import { moneyText } from '../../core/text.ts'
+import { moneyText } from '../../cards/money.ts'
 import type { Hold } from '../model.ts'
 
 /** A hold in a digest, and the URL of the page on which it is decided. */

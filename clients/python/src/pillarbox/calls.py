@@ -16,6 +16,7 @@ import uuid
 from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
 from typing import Any, TypedDict, Union
 from urllib.parse import quote
 
@@ -71,6 +72,13 @@ class Calls:
         self._timeout = timeout
         self._retries = retries
         self._card_key = card_key
+        self._told: tuple[float, float] | None = None
+        """What the last `Date` of an answer was, and when it came by the monotonic clock, both in seconds."""
+
+    @property
+    def box_time(self) -> float | None:
+        """The time of the box in seconds, by its last answer: the clock of this machine may be wrong. None before any told it."""
+        return None if self._told is None else self._told[0] + time.monotonic() - self._told[1]
 
     def call(
         self,
@@ -105,13 +113,21 @@ class Calls:
             request = httpx.Request(
                 method, url, params=query, headers=headers, content=content, extensions={"timeout": _limits(timeout)}
             )
+            what = f"{method} {url}"
             told: httpx.Response | Exception = yield request
-            error = _error(told, f"{method} {url}", timeout)
+            if isinstance(told, httpx.Response):
+                self._hear(told.headers.get("Date"))
+            error = _error(told, what, timeout)
             if error is None:
                 assert isinstance(told, httpx.Response)
                 if answer == "text":
                     return told.text
-                return told.content if answer == "octets" else told.json()
+                if answer == "octets":
+                    return told.content
+                try:
+                    return told.json()
+                except ValueError as problem:
+                    told, error = problem, ConnectionError(f"{what} failed: {problem}", "connection_failed")
             # the attempt whose answer was lost has deleted it
             if lost and path.endswith("}") and error.type == "not_found":
                 return {"id": list(ids.values())[-1], "deleted": True}
@@ -121,6 +137,13 @@ class Calls:
             lost = lost or (method == "DELETE" and error.status != 429)
             yield Pause(seconds)
             attempt += 1
+
+    def _hear(self, date: str | None) -> None:
+        try:
+            self._told = (parsedate_to_datetime(date or "").timestamp(), time.monotonic())
+        except (ValueError, TypeError):
+            # of a proxy; without one what was told before holds
+            pass
 
     def pages(self, method: str, path: str, ids: Mapping[str, str | int], given: Any, options: Options) -> Steps:
         query: dict[str, Any] = dict(given or {})

@@ -96,18 +96,22 @@ def error_from(response: httpx.Response) -> PillarboxError:
     retry_after = _seconds_of(response.headers.get("Retry-After"))
     try:
         told = json.loads(response.content)["error"]
-        return kind(
-            str(told["message"]),
-            str(told["code"]),
-            type=told.get("type"),
-            param=told.get("param"),
-            status=status,
-            request_id=request_id or told.get("request_id"),
-            retry_after=retry_after,
-        )
+        message, code = told["message"], told["code"]
+        if isinstance(message, str) and isinstance(code, str):
+            return kind(
+                message,
+                code,
+                type=told.get("type"),
+                param=told.get("param"),
+                status=status,
+                request_id=request_id or told.get("request_id"),
+                retry_after=retry_after,
+            )
     except (ValueError, KeyError, TypeError, AttributeError):
-        message = f"Status {status}, not from a Pillarbox. Check base_url, and what is between."
-        return kind(message, f"http_{status}", status=status, request_id=request_id, retry_after=retry_after)
+        # neither JSON nor an object of one
+        pass
+    message = f"Status {status}, not from a Pillarbox. Check base_url, and what is between."
+    return kind(message, f"http_{status}", status=status, request_id=request_id, retry_after=retry_after)
 
 
 def _seconds_of(text: str | None) -> float | None:

@@ -1,9 +1,10 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { moneyText } from '../../../cards/money.ts'
 import type { Hold, HoldRow } from '../../../policy/model.ts'
 import { type ApiError, post, requireApiError } from '../api.ts'
 import { Field, Form } from '../widgets/form.tsx'
-import { moment, money } from '../widgets/format.tsx'
+import { moment } from '../widgets/format.tsx'
 import { Fact, Trouble } from '../widgets/listing.tsx'
 import { Texts } from '../holds/texts.tsx'
 import { useLink } from '../router.tsx'
@@ -86,7 +87,7 @@ function Content({ hold: { email, sms, card, login, found, expires_at } }: { hol
             <Fact name="Reveal of the card">
               {card.label} ·· {card.last4}
             </Fact>
-            <Fact name="Amount">{card.amount_cents === null ? 'any' : money(card.amount_cents, card.currency)}</Fact>
+            <Fact name="Amount">{card.amount_cents === null ? 'any' : moneyText(card.amount_cents, card.currency)}</Fact>
             <Fact name="Purpose">{card.purpose ?? 'none was said'}</Fact>
           </>
         )}

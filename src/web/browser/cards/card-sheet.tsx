@@ -1,11 +1,12 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
+import { moneyText } from '../../../cards/money.ts'
 import type { Card, CardLimits, CardTransaction, Period } from '../../../cards/model.ts'
 import { patch, post } from '../api.ts'
 import { Action } from '../widgets/action.tsx'
 import { Bar } from '../widgets/bar.tsx'
 import { ConfirmButton, DialogButton, FormDialog } from '../widgets/dialog.tsx'
-import { Mark, minorUnits, moment, money, Time, typedAmount } from '../widgets/format.tsx'
+import { Mark, minorUnits, moment, Time, typedAmount } from '../widgets/format.tsx'
 import { eventsOf, useList, useResource } from '../loaded.ts'
 import { Listing, Table } from '../widgets/listing.tsx'
 import { Field, Select, Tick } from '../widgets/form.tsx'
@@ -36,7 +37,7 @@ export function CardSheet({ card, onChange }: Props): JSX.Element {
         label={periodWords[period]}
         value={spent_cents}
         max={budget_cents}
-        text={`${money(spent_cents, currency)} of ${money(budget_cents, currency)}`}
+        text={`${moneyText(spent_cents, currency)} of ${moneyText(budget_cents, currency)}`}
       />
       <div class="actions below">
         {status === 'active' && (
@@ -115,7 +116,7 @@ function TransactionList({ card: { id, card_name, currency } }: { card: Card }):
                 {words[row.type]} {!row.allowed && <Mark tone="bad">refused</Mark>}
                 {row.reason !== null && <span class="faint"> {reasons[row.reason]}</span>}
               </td>
-              <td>{row.amount_cents === null ? '–' : money(row.amount_cents, currency)}</td>
+              <td>{row.amount_cents === null ? '–' : moneyText(row.amount_cents, currency)}</td>
               <td>{row.purpose ?? row.description}</td>
               <td class="faint">
                 <span class="mono">{row.ip}</span> {row.key_id ?? 'a person'}
@@ -153,7 +154,7 @@ function LimitsDialog({ card, onChange, onClose }: Props & { onClose: () => void
     >
       {left && (
         <p>
-          {money(left.remaining_cents, left.currency)} left
+          {moneyText(left.remaining_cents, left.currency)} left
           {left.resets_at !== null && `; resets ${moment(left.resets_at)}`}.
         </p>
       )}

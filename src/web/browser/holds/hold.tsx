@@ -1,4 +1,5 @@
 import type { JSX } from 'preact'
+import { moneyText } from '../../../cards/money.ts'
 import type { HeldCard } from '../../../cards/model.ts'
 import type { HeldLogin } from '../../../logins/model.ts'
 import type { Hold, HoldReason } from '../../../policy/model.ts'
@@ -13,7 +14,7 @@ import { Texts } from './texts.tsx'
 import { Action } from '../widgets/action.tsx'
 import { DialogButton, FormDialog } from '../widgets/dialog.tsx'
 import { TextArea } from '../widgets/form.tsx'
-import { Mark, money, moment } from '../widgets/format.tsx'
+import { Mark, moment } from '../widgets/format.tsx'
 import { IdentityName } from '../widgets/identity-field.tsx'
 import { Fact, Section, WhenLoaded } from '../widgets/listing.tsx'
 
@@ -160,7 +161,7 @@ function Reveal({ card: { label, last4, amount_cents, currency, purpose } }: { c
       <Fact name="Card">
         {label} ·· {last4}
       </Fact>
-      <Fact name="Amount">{amount_cents === null ? 'any' : money(amount_cents, currency)}</Fact>
+      <Fact name="Amount">{amount_cents === null ? 'any' : moneyText(amount_cents, currency)}</Fact>
       <Fact name="Purpose">{purpose ?? 'none given'}</Fact>
     </dl>
   )
