@@ -112,7 +112,7 @@ export class TransactionHandler {
       if (deliveryTarget.checkSender) await withTimeout(this.#limits().data_timeout, deliveryTarget.checkSender(path.address))
       return null
     } catch (error) {
-      const refused = this.#reply(error, session.id, 'sender could not be checked')
+      const refused = this.#reply(error, session.id, 'MAIL')
       this.sessionLog.refused('sender', refused)
       const { remoteAddress: ip, hostNameAppearsAs: helo } = session
       const client = { session: session.id, ip, helo, tls: smtpSession?.tls ?? null }
@@ -134,7 +134,7 @@ export class TransactionHandler {
       return null
     } catch (error) {
       this.#counts.refused_recipients++
-      const refused = this.#reply(error, session.id, 'recipient could not be checked')
+      const refused = this.#reply(error, session.id, 'RCPT')
       const envelope = envelopeOf(smtpSession, session)
       this.sessionLog.refused('recipient', refused)
       smtpSession?.logNextRefusal(replyText(refused), (reply) => this.sessionLog.recipient(envelope, path.address, reply))
@@ -197,7 +197,7 @@ export class TransactionHandler {
       smtpSession.answerData('message', () => answer(null, text))
     } catch (error) {
       this.#counts[isLocalError(this.#profile.refusalFor(error)) ? 'failed_messages' : 'refused_messages']++
-      const reply = this.#reply(error, session.id, 'message could not be stored')
+      const reply = this.#reply(error, session.id, 'DATA')
       const ending = { id: null, size, findings: { ...headerSummary(octets.head), ...findings }, ms: performance.now() - began }
       this.sessionLog.refused('message', reply)
       smtpSession.logNextRefusal(replyText(reply), (sent) => this.sessionLog.message(envelope, { ...ending, reply: sent }))
@@ -252,10 +252,12 @@ export class TransactionHandler {
     return new Refusal(554, '5.4.6', 'Already delivered here, this looks like a mail loop')
   }
 
-  /** `failed` is logged for an internal error. */
-  #reply(error: unknown, session: string, failed: string): ReplyError {
+  #reply(error: unknown, session: string, command: 'MAIL' | 'RCPT' | 'DATA'): ReplyError {
     const refusal = this.#profile.refusalFor(error)
-    if (isLocalError(refusal)) this.#log.error({ err: error, session }, failed)
+    if (isLocalError(refusal)) {
+      if (command === 'DATA') this.#log.error({ err: error, session }, 'message could not be stored')
+      else this.#log.error({ err: error, session, command }, 'SMTP command failed')
+    }
     return replyError(refusal)
   }
 }
