@@ -21,14 +21,16 @@ test(
     sink.behaviour = says(500, { 'content-type': 'text/plain; charset=utf-8' }, `\u009b31m\u0085${hostile}`)
     await box.call('POST', '/v1/webhooks', { url: sink.url, events: ['*'] })
     const { body: key } = await box.call('POST', '/v1/api-keys', {})
-    // a label from before such were refused
-    const database = openStore(join(box.directory, 'data', 'pillarbox.db'))
-    database.prepare('UPDATE api_keys SET label = ? WHERE id = ?').run(hostile, key.id)
-    database.close()
-    // the doctor shows the last answer once five have failed
     for (let turn = 0; turn < 5; turn += 1) await box.call('POST', '/v1/identities', {})
     await sink.until(5)
     await box.settled()
+    const database = openStore(join(box.directory, 'data', 'pillarbox.db'))
+    // a label from before such were refused
+    database.prepare('UPDATE api_keys SET label = ? WHERE id = ?').run(hostile, key.id)
+    // the doctor shows the last answer once five have failed: what a mail server says, not the body of an endpoint
+    const answer = JSON.stringify({ outcome: 'deferred', smtp_code: 450, response: `\u009b31m\u0085${hostile}` })
+    database.prepare(`UPDATE deliveries_queue SET first_answer = ? WHERE first_answer IS NOT NULL`).run(answer)
+    database.close()
 
     const keys = await pillarbox(box, ['key', 'list'])
     expect(keys.output).toMatch(new RegExp(`^${key.id} +${visible.replaceAll(/[\\{}]/g, String.raw`\$&`)} +\\S+…`, 'm'))
