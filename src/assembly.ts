@@ -218,6 +218,7 @@ export function assemble(basis: Deps): {
     probe: (domain, signal) => sending.probe(domain, signal),
     isOurs: (domain) => domains.receives(domain),
     sendingRights,
+    answerText: (kind, answer) => queue.answerText(kind, answer),
     carrier: sms.provider,
     objects: objects.store,
     reports: () => reporting.status(),

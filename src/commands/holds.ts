@@ -47,7 +47,7 @@ async function approve(box: Box, id: string, input: { sha256?: string; reason?: 
 
 async function reject(box: Box, id: string, { reason }: { reason?: string }): Promise<Printed> {
   const hold = await box.call<HoldRow>('POST', `/v1/holds/${id}/reject`, { reason })
-  return [hold, 'Rejected: it is not sent.']
+  return [hold, 'Rejected: it is neither sent nor shown.']
 }
 
 function recipientsOf(reasons: HoldRow['reasons']): string {

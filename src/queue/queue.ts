@@ -198,6 +198,11 @@ export class Queue {
     return this.#couriers.get(kind)
   }
 
+  /** A stored answer in words, by the courier of its kind. */
+  answerText(kind: string, answer: string): string {
+    return this.#couriers.get(kind)?.answerText?.(answer) ?? answer
+  }
+
   /** Ends a waiting delivery for the operator. Returns false when it does not wait. */
   async cancelByOperator(
     tx: Transaction,

@@ -27,8 +27,8 @@ test(
     const database = openStore(join(box.directory, 'data', 'pillarbox.db'))
     // a label from before such were refused
     database.prepare('UPDATE api_keys SET label = ? WHERE id = ?').run(hostile, key.id)
-    // the doctor shows the last answer once five have failed: what a mail server says, not the body of an endpoint
-    const answer = JSON.stringify({ outcome: 'deferred', smtp_code: 450, response: `\u009b31m\u0085${hostile}` })
+    // the doctor shows the last answer once five have failed: why there was none, not the body of an endpoint
+    const answer = JSON.stringify({ status: null, body: null, error: `\u009b31m\u0085${hostile}` })
     database.prepare(`UPDATE deliveries_queue SET first_answer = ? WHERE first_answer IS NOT NULL`).run(answer)
     database.close()
 

@@ -4,6 +4,6 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (tex
     const number = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
     if (number >= least && number <= most) return number
     const bounds = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`
-    throw Object.assign(new Error(`It must be a whole number ${bounds}.`), { code: 'commander.invalidArgument', exitCode: 2 })
+    throw Object.assign(new Error(`It must be a whole number ${bounds}.`), { code: 'commander.invalidArgument' })
   }
 }

@@ -92,6 +92,8 @@ export interface BoxSources {
   isOurs: (domain: string) => boolean
   /** Where mail from the box's own domain can be sent. */
   sendingRights: () => SendingRights
+  /** A stored answer to a delivery of this kind in words, without what an endpoint answered, which may repeat what it was sent. */
+  answerText: (kind: string, answer: string) => string
   /** The id of this key, if it is valid. */
   keyOf: (key: string) => Promise<string | undefined>
   /** The SMS provider; `check` tries the connection and the credentials, and throws a sentence. */

@@ -121,8 +121,7 @@ export class Backlog {
   }
 
   #words(kind: string, answer: string | null): string | null {
-    if (answer === null) return null
-    return this.#deps.queue.courier(kind)?.answerText?.(answer) ?? answer
+    return answer === null ? null : this.#deps.queue.answerText(kind, answer)
   }
 
   #server(kind: string, answer: string | null): ServerAnswer {

@@ -1,18 +1,17 @@
 import { hour, minute } from '../../../core/clock.ts'
-import { readStoredAnswer } from '../../../queue/courier.ts'
 import { type Database, join, sql, type Sql } from '../../../store/database.ts'
 import { about, sharedCheck, type Check, spell } from '../check.ts'
 import type { BoxContext } from '../context.ts'
 import type { Line } from '../model.ts'
 
 /** Checks the queue: its length, its age, and whether deliveries succeed; without what waits because its account is stopped. */
-export function queue({ database, now, running }: BoxContext): Check {
+export function queue({ database, now, running, answerText }: BoxContext): Check {
   return sharedCheck('queue', 'often', async () => {
     const kinds = await database.all<Kind>(
       sql`SELECT kind, count(*) AS waiting, min(created_at) AS oldest, min(due_at) AS due FROM deliveries_queue
           WHERE state = 'waiting' AND account_id NOT IN (SELECT account_id FROM stopped_accounts) GROUP BY kind ORDER BY kind`,
     )
-    const lines = await Promise.all(kinds.map((kind) => judge(database, kind, now(), running())))
+    const lines = await Promise.all(kinds.map((kind) => judge({ database, answerText }, kind, now(), running())))
     return lines.length > 0 ? lines : [about('queue', 'all').pass('The queue is empty.')]
   })
 }
@@ -47,7 +46,12 @@ interface Kind {
   due: string
 }
 
-async function judge(database: Database, { kind, waiting, oldest, due }: Kind, now: number, running: boolean): Promise<Line> {
+async function judge(
+  { database, answerText }: Pick<BoxContext, 'database' | 'answerText'>,
+  { kind, waiting, oldest, due }: Kind,
+  now: number,
+  running: boolean,
+): Promise<Line> {
   const line = about('queue', kind)
   const last = await lately(database, kind, now)
   const overdue = now - Date.parse(due)
@@ -58,7 +62,7 @@ async function judge(database: Database, { kind, waiting, oldest, due }: Kind, n
     return line.fail(message, 'Restart the box: systemctl restart pillarbox; then check its log for part "delivery".')
   }
   if (last && last.done === 0 && last.tried >= 5) {
-    const message = `None of ${last.tried} attempts of the last hour succeeded; the last one: ${last.answer ?? 'no answer'}`
+    const message = `None of ${last.tried} attempts of the last hour succeeded; the last one: ${last.answer === null ? 'no answer' : answerText(kind, last.answer).slice(0, 200)}`
     const { one, all } = routing[kind] ?? mail
     const [lane] = last.lanes
     // failures to many destinations have a local cause, to one destination a remote one
@@ -127,23 +131,8 @@ async function lately(database: Database, kind: string, now: number): Promise<La
     tried: ended.length,
     done: ended.filter(({ outcome }) => outcome === 'done').length,
     lanes: new Set(ended.map(({ lane }) => lane)),
-    answer: ended[0]?.answer == null ? null : spoken(ended[0].answer).slice(0, 200),
+    answer: ended[0]?.answer ?? null,
   }
-}
-
-/** A stored answer in words; not the body that an endpoint answered with, which may repeat what it was sent. */
-function spoken(stored: string): string {
-  const answer = readStoredAnswer(stored) as
-    | { response?: string; lost?: string; error?: string | { message: string } | null; status?: number }
-    | string
-  if (typeof answer === 'string') return answer
-  const { response, lost, error, status } = answer
-  return (
-    response ??
-    lost ??
-    (typeof error === 'object' ? error?.message : error) ??
-    (status === undefined ? 'no words' : `it answered ${status}`)
-  )
 }
 
 /** Attempts beyond the first of each delivery, among the newest of all kinds. */
