@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ambient } from '../../support/ambient.ts'
@@ -61,15 +61,14 @@ async function packagesOf(commit: string): Promise<string> {
   const place = stored('release-packages', lock.slice(0, 16))
   const packages = join(place, 'node_modules')
   if (existsSync(packages)) return packages
-  const part = `${place}.part`
-  rmSync(part, { recursive: true, force: true })
-  mkdirSync(part)
+  // another run may fetch the same meanwhile
+  const part = mkdtempSync(`${place}.part-`)
   for (const name of ['package.json', 'package-lock.json']) writeFileSync(join(part, name), show(commit, name))
   const certificates = process.env['NODE_EXTRA_CA_CERTS']
   const env = { ...ambient, ...(certificates === undefined ? {} : { NODE_EXTRA_CA_CERTS: certificates }) }
   await run('npm', ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: part, env })
-  rmSync(place, { recursive: true, force: true })
-  renameSync(part, place)
+  if (existsSync(packages)) rmSync(part, { recursive: true, force: true })
+  else renameSync(part, place)
   return packages
 }
 
