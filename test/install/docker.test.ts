@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
@@ -40,9 +40,15 @@ test('the image is an unpacked release on a base that is pinned: every file of i
   expect(first).toBe('*')
   const kept = named.filter((line) => line.startsWith('!')).map((line) => line.slice(1))
   expect(readdirSync(directory).toSorted()).toEqual(kept.toSorted())
-  const check = all('RUN').at(-1)!
   const { PATH = '' } = process.env
-  await succeed('sh', ['-ec', check], { cwd: directory, env: { PATH } })
+  const check = (): Promise<unknown> => succeed('sh', ['-ec', all('RUN').at(-1)!], { cwd: directory, env: { PATH } })
+  await check()
+  // these are edited for a box of one's own; the program is as it was released
+  for (const name of ['docker/compose.yaml', 'docker/compose-several.yaml', 'config/haproxy.cfg.example'])
+    appendFileSync(join(directory, name), '# with names of my own\n')
+  await check()
+  appendFileSync(join(directory, 'src/main.ts'), '\n')
+  await expect(check()).rejects.toThrow('src/main.ts: FAILED')
 })
 
 test('the image starts the box as npm start does, without rights, and ends it by itself when told to', () => {
