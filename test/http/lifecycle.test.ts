@@ -175,6 +175,9 @@ describe('health', () => {
     expect(response.status).toBe(503)
     expect(await response.json()).toEqual({ status: 'unavailable', failing: ['store'] })
     expect((await box.call('POST', '/healthz')).status).toBe(404)
+    // what is asked every other second is logged only when the answer is worth it
+    const logged = box.lines.map((line) => JSON.parse(line)).filter(({ msg, level }) => msg === 'request' && level === 'info')
+    expect(logged.map(({ route, status }) => `${route} ${status}`)).toEqual(['/readyz 503', 'unknown 404'])
   })
 
   test('a check that fails itself is not ready', async () => {

@@ -20,6 +20,9 @@ interface Entry {
   more?: Readonly<Record<string, unknown>> | undefined
 }
 
+/** A reverse proxy asks every other second. */
+const probes = new Set(['/healthz', '/readyz'])
+
 const methods = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS', 'PUT'])
 
 /** Writes a line and two metrics for every request. */
@@ -44,7 +47,7 @@ export class AccessLog {
     this.#requests.inc({ route: entry.route, method, status: entry.status })
     this.#durations.observe({ route: entry.route, method }, milliseconds / 1000)
     const line = { ...entry, duration_ms: Math.round(milliseconds * 10) / 10, ...more, ...(cut ? { cut } : {}) }
-    if (entry.route === '/healthz') this.#log.debug(line, 'request')
+    if (probes.has(entry.route) && entry.status < 400) this.#log.debug(line, 'request')
     else this.#log.info(line, 'request')
   }
 }

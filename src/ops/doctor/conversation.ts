@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { connect as connectSecurely, type TLSSocket } from 'node:tls'
 import { X509Certificate } from 'node:crypto'
 import { Networks } from '../../net/networks.ts'
@@ -23,11 +24,16 @@ export interface ShownCertificate {
 
 const timeout = 8000
 
-const everywhere: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
-
 /** The local address of a listener: loopback for one on all addresses. */
 export function within({ host, port }: Endpoint): Endpoint {
-  return { host: everywhere[host] ?? host, port }
+  if (host === '0.0.0.0') return { host: '127.0.0.1', port }
+  // a listener at `::` has IPv4 too, and containers often have nothing else
+  if (host === '::') return { host: hasIpv6Loopback() ? '::1' : '127.0.0.1', port }
+  return { host, port }
+}
+
+function hasIpv6Loopback(): boolean {
+  return Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'))
 }
 
 /** The first line of a listener's greeting, or of its answer to `question`. Throws when none comes within 8 s. */

@@ -8,6 +8,7 @@ import type { Line } from '../../../src/ops/doctor/model.ts'
 import { placesOf } from '../../../src/install/places.ts'
 import { unitFiles } from '../../../src/install/units.ts'
 import { certificatePair } from '../../support/certificate-pair.ts'
+import { succeed } from '../../support/program.ts'
 import { commandsOf, owner, stoppedBox, type StoppedBox } from '../../support/stopped-box.ts'
 
 // each test runs the program some times, and a busy machine takes its time to load it
@@ -145,4 +146,18 @@ test('config check as root reads what the settings name as the user of the box, 
   )
   await box.shell(commandsOf(missing.fix!, { COPY: box.key }))
   expect((await box.doctor('root')).line('data', 'master.key')).toMatchObject({ status: 'pass' })
+})
+
+test('a listener at all addresses is asked also where the machine has no IPv6, as in a container', async () => {
+  const program = `
+    import { createServer } from 'node:net'
+    import { answerOf, within } from '${new URL('../../../src/ops/doctor/conversation.ts', import.meta.url).href}'
+    const server = createServer((socket) => socket.end('220 ready\\r\\n')).listen({ host: '::', port: 0 })
+    server.once('listening', async () => {
+      process.stdout.write(await answerOf(within({ host: '::', port: server.address().port })))
+      server.close()
+    })`
+  const apart = 'echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; ip link set lo up; exec "$@"'
+  const words = ['--net', 'sh', '-ec', apart, 'sh', process.execPath, '--input-type=module', '--eval', program]
+  expect((await succeed('unshare', words)).toString()).toBe('220 ready')
 })
