@@ -162,6 +162,23 @@ const parts = (type: string, ...bodies: [string, string][]) =>
     '',
   )
 
+test.each([
+  ['of a paragraph', ['one ', 'two ', 'three'], 'one two three'],
+  ['after an empty quoted line', ['> Shall we?', '> ', 'Yes, at 9.'], 'Yes, at 9.'],
+  ['after a quoted line that ends with a space', ['> Shall we? ', 'Yes, at 9.'], 'Yes, at 9.'],
+  ['before a quoted line', ['On Friday Ada <ada@mail.test> wrote: ', '> Shall we?', '', 'Yes.'], 'Yes.'],
+  ['before a signature', ['Yes. ', '-- ', 'Ada, of Acme'], 'Yes.'],
+  ['that begin with a stuffed space', ['Dear ', ' From'], 'Dear From'],
+])('flowed lines %s', async (_where, lines, text) => {
+  expect((await parse(message('Content-Type: text/plain; format=flowed', '', ...lines))).text).toBe(text)
+})
+
+test('flowed lines of a quote become one, and deeper ones another', async () => {
+  const lines = ['>> Hi ', '>> Ada, ', '> how are ', '> you?', 'Fi', 'ne']
+  const { body_text } = await parse(message('Content-Type: text/plain; format=flowed; delsp=yes', '', ...lines, 'than ', 'ks'))
+  expect(body_text?.trimEnd()).toBe(['>> HiAda,', '> how areyou?', 'Fi', 'ne', 'thanks'].join('\n'))
+})
+
 test('an inline text with a name is a file of its own', async () => {
   const raw = parts(
     'multipart/mixed',
