@@ -179,6 +179,38 @@ test('flowed lines of a quote become one, and deeper ones another', async () => 
   expect(body_text?.trimEnd()).toBe(['>> HiAda,', '> how areyou?', 'Fi', 'ne', 'thanks'].join('\n'))
 })
 
+const blocks: [string, string[]][] = [
+  ['a journey', ['From: Berlin Hbf', 'To: Paris Est', 'Date: 3 December 2026', '', 'Seat: 12A']],
+  ['an enquiry', ['From: Bob <bob@mail.test>', 'Subject: Prices', 'Date: 3 December 2026', '', 'How much is it?']],
+  ['what somebody else wrote', ['On 3 December 2026, Ada <ada@mail.test> wrote:', '', 'The third step fails.']],
+  ['an old report', ['----- Original message -----', '', 'The third step fails.']],
+]
+
+test.each(blocks)('%s in a message that answers none is its text', async (_what, lines) => {
+  const text = ['Dear Robin,', '', ...lines].join('\n')
+  expect((await parse(message('Subject: News', '', text))).text).toBe(text)
+  for (const field of ['In-Reply-To: <1@mail.test>', 'References: <1@mail.test>', 'Subject: [4711] Re: News'])
+    expect((await parse(message(field, '', text))).text).toBe('Dear Robin,')
+})
+
+test.each(['---------- Forwarded message ---------', 'Begin forwarded message:', '-------- Weitergeleitete Nachricht --------'])(
+  'what is below %j is kept under any subject',
+  async (mark) => {
+    const text = [
+      'See below.',
+      '',
+      mark,
+      'From: Ada <ada@mail.test>',
+      'Date: Today',
+      'Subject: Bill',
+      'To: Bob',
+      '',
+      '12 EUR',
+    ].join('\n')
+    expect((await parse(message('Subject: For you', 'References: <1@mail.test>', '', text))).text).toBe(text)
+  },
+)
+
 test('an inline text with a name is a file of its own', async () => {
   const raw = parts(
     'multipart/mixed',
