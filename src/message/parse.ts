@@ -80,7 +80,8 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
   const whole = withoutInvisible(wholeText(seenText, html, toMarkdown, !isAlternative))
   const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
   const references = messageIds(every(fields, 'references'))
-  const text = stripReply(whole, subject, inReplyTo !== null || references.length > 0)
+  const refers = inReplyTo !== null || references.length > 0
+  const text = stripReply(whole, subject, { refers, isHtml: seenText === null })
   // Codes in the quoted part of a reply belong to another message.
   let codes = codesIn(subject, inReplyTo === null ? whole : text)
   // Some text parts lack a code that the HTML has.

@@ -211,6 +211,25 @@ test.each(['---------- Forwarded message ---------', 'Begin forwarded message:',
   },
 )
 
+const bill = ['From: Ada <ada@mail.test>', 'Subject: Bill', 'To: Bob <bob@mail.test>', '', '12 EUR by Friday']
+
+test.each([
+  ['with its mark', ['> Begin forwarded message:', '> ', ...bill.map((line) => `> ${line}`)]],
+  ['below its mark', ['Begin forwarded message:', '', ...bill.map((line) => `> ${line}`)]],
+])('a forwarded message that is quoted %s is kept, but not in an answer', async (_where, lines) => {
+  const text = ['Please pay.', '', ...lines].join('\n')
+  for (const subject of ['Fwd: Bill', 'Fwd: Re: Bill', 'To be paid'])
+    expect((await parse(message(`Subject: ${subject}`, 'References: <1@mail.test>', '', text))).text).toBe(text)
+  expect((await parse(message('Subject: Re: Fwd: Bill', '', text))).text).not.toContain('12 EUR')
+})
+
+test('the quotes in HTML are kept where it answers nothing', async () => {
+  const html = '<p>Ada commented on 3 December:</p><blockquote>Mend the third step.</blockquote><p>View it</p>'
+  const text = async (field: string) => (await parse(message(field, 'Content-Type: text/html', '', html))).text
+  expect(await text('Subject: News')).toBe('Ada commented on 3 December:\n\n> Mend the third step.\n\nView it')
+  expect(await text('Subject: Re: News')).not.toContain('third')
+})
+
 test('an inline text with a name is a file of its own', async () => {
   const raw = parts(
     'multipart/mixed',
