@@ -146,7 +146,7 @@ function scoreOf({ start, end, kind }: Candidate, lines: readonly string[], at: 
   const line = lines[at] ?? ''
   const before = line.slice(Math.max(0, start - 160), start)
   const after = line.slice(end, end + 80)
-  if (notBefore.test(before.slice(-40)) || notAfter.test(after)) return 0
+  if (namesOther(before.slice(-40), lines) || notAfter.test(after)) return 0
 
   const isAlone = /^[^\p{L}\d]*$/u.test(before) && /^[^\p{L}\d]*$/u.test(after)
   if (isAlone && at > 0) {
@@ -199,11 +199,17 @@ function announcedAbove(lines: readonly string[], at: number): number {
     seen++
     distance += line.length
     // "Order number:" right above: the nearer label counts.
-    if (seen === 1 && (otherLabelAlone.test(line) || (!/[.!?。]$/.test(line) && notBefore.test(line.slice(-60))))) return 0
+    if (seen === 1 && (otherLabelAlone.test(line) || (!/[.!?。]$/.test(line) && namesOther(line.slice(-60), lines)))) return 0
     if (gapAfterAnnouncer(line.slice(-240)) === undefined) continue
     return (/[:：]\s*$/.test(line) ? 110 : 95) - (above === 0 ? 30 : seen * 10)
   }
   return 0
+}
+
+// A number after "confirmation code" is that of a booking only where one is spoken of.
+function namesOther(before: string, lines: readonly string[]): boolean {
+  if (!notBefore.test(before)) return false
+  return !/confirmation code\W{0,9}$/i.test(before) || booking.test(`${lines[0]} ${before}`)
 }
 
 // "482913 – Acme login" in the subject, and the number again on a line of its own.
@@ -257,6 +263,10 @@ export const announcers = new RegExp(
 /** Text directly before a number that is something else: an order, a phone, a price, an account's last digits. */
 const notBefore =
   /(?:(?:(?<!\p{L})(?:order|invoice|receipt|ticket|case|ref(?:erence)?|tracking|shipment|parcel|flight|booking|confirmation|customer|account|acct|member|policy|contract|article|item|sku|serial|suite|room|floor|apt|box|zip|plz|phone|tel|telephone|telefon|tél|fax|mobile|call|hotline|dial|sms to|text|ending|ends|endend|terminad[ao]|finissant|card|karte|konto|iban|bic|kunden|bestell|rechnungs?|auftrags?|vorgangs?|sendungs?|pedido|factura|fatura|commande|facture|ordine|fattura|sipariş|заказ[а-я]*|сч[её]т[а-я]*|телефон|тел|号码|单号|订单|訂單|注文|電話|전화|주문|رقم الطلب|هاتف|usd|eur|gbp|try|rub|inr|cny|jpy|rs|kr)(?:nummer|nr)?)[\s.:#-]{0,3}(?:(?:no|nr|num|number|nummer|numéro|número|numero|n°|nº|№|id|in|with|on|auf|mit|en|par|with the digits|code|号|番号|번호)[\s.:#°-]{0,3}){0,2}|[#№©]\s?|copyright\s?|\(c\)\s?|[$€£¥₹₽₩]\s?|\+\s?\d{0,4}\s?|\(\d{1,5}\)\s?)$/iu
+
+/** Words of mail about a booking or an order. */
+const booking =
+  /(?<!\p{L})(?:book(?:ing|ed)?|reserv(?:ation|ed)|flight|itinerary|hotel|trip|stay|travel|check-?in|tickets?|boarding|order|purchase|delivery|parcel)(?!\p{L})/iu
 
 /** Words between an announcement and a number that make the number something else. */
 const otherMeaning =

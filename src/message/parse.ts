@@ -78,8 +78,10 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
   const html = seen?.html ?? null
   const seenText = isOtherText ? null : bodyText
   const whole = withoutInvisible(wholeText(seenText, html, toMarkdown, !isAlternative))
-  const text = stripReply(whole, subject)
   const inReplyTo = messageIds(first(fields, 'in-reply-to'))[0] ?? null
+  const references = messageIds(every(fields, 'references'))
+  const refers = inReplyTo !== null || references.length > 0
+  const text = stripReply(whole, subject, { refers, isHtml: seenText === null })
   // Codes in the quoted part of a reply belong to another message.
   let codes = codesIn(subject, inReplyTo === null ? whole : text)
   // Some text parts lack a code that the HTML has.
@@ -92,7 +94,7 @@ function buildParsed(fields: readonly HeaderField[], mail: Mime | undefined, rea
     cc: mailboxes(every(fields, 'cc'), decodeWords).map(withSeenName),
     message_id: messageIds(first(fields, 'message-id'))[0] ?? null,
     in_reply_to: inReplyTo,
-    references: messageIds(every(fields, 'references')),
+    references,
     body_text: bodyText,
     body_html: bodyHtml,
     text,

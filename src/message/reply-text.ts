@@ -1,18 +1,24 @@
 /**
  * The new text of a message: without the quoted message, its attribution (`On … wrote:`, Outlook's header block,
- * `-----Original Message-----`) and the signature (RFC 3676 4.3). A forwarded message is kept. The whole text is kept when
- * nothing else would be left, or when nothing is quoted in the first 512 Ki characters. Linear in the text.
+ * `-----Original Message-----`) and the signature (RFC 3676 4.3). A forwarded message is kept. So is what looks like a quote in a message that is
+ * no answer, as itineraries, web forms and comments in HTML have it: only lines of plain text with quote marks go. The whole text is kept when nothing
+ * else would be left, or when nothing is quoted in the first 512 Ki characters. Linear in the text.
  */
-export function stripReply(text: string, subject = ''): string {
+export function stripReply(text: string, subject = '', origin: TextOrigin = { refers: true, isHtml: false }): string {
   if (text.length > maxSearched) {
     const start = text.slice(0, maxSearched)
-    const part = stripReply(start, subject)
+    const part = stripReply(start, subject, origin)
     return part === collapseBlankLines(start) ? collapseBlankLines(text) : part
   }
   if (!mayQuote(text)) return collapseBlankLines(text)
-  const lines = text.split('\n')
-  const kept = withoutSignature(withoutQuotes(lines, forwarded.test(subject)))
+  const kept = withoutSignature(withoutQuotes(text.split('\n'), subject, origin))
   return collapseBlankLines(kept.join('\n')) || collapseBlankLines(text)
+}
+
+interface TextOrigin {
+  /** True if the header names another message. */
+  refers: boolean
+  isHtml: boolean
 }
 
 // Characters that are searched for a quote.
@@ -30,8 +36,15 @@ const mailProgram = /iphone|ipad|outlook|android/i
 
 const forwarded = /^\s*(?:fwd?|wg|tr|rv|enc|i|doorst|vs|vb|pd|転送|转发|轉寄|전달|переслано|ilt)\s*[:：]/i
 
+/** Behind a ticket's number too: `[4711] Re: …`. */
+const replied =
+  /(?:^|[\s\])])(?:re|r|aw|sv|vs|antw|odp|rif|res|ynt|vá|απ|回复|回覆|答复|답장|返信|ответ)(?:\[\d{1,4}\])?\s?[:：]/iu
+
+const forwardedMessage =
+  /^[-_\s*]{0,60}(?:begin forwarded message|forwarded message|weitergeleitete nachricht|message (?:transféré|réexpédié)|mensaje reenviado|messaggio inoltrato|mensagem (?:encaminhada|reencaminhada)|doorgestuurd bericht|vidarebefordrat meddelande|videresendt (?:besked|melding)|przekazana wiadomość|пересылаемое сообщение|转发的邮件|轉寄的郵件|転送メッセージ)[-_\s*:：]{0,60}$/iu
+
 const originalMessage =
-  /^[-_\s*]{2,60}(?:original message|original appointment|reply message|ursprüngliche nachricht|mensaje original|message d['’]origine|messaggio originale|oorspronkelijk bericht|mensagem original|ursprungligt meddelande|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|wiadomość oryginalna|původní zpráva|eredeti üzenet|özgün ileti|orijinal mesaj|исходное сообщение|пересылаемое сообщение|原始邮件|原始郵件|元のメッセージ|원본 메시지|원본 메일)[-_\s*]{2,60}$/i
+  /^[-_\s*]{2,60}(?:original message|original appointment|reply message|ursprüngliche nachricht|mensaje original|message d['’]origine|messaggio originale|oorspronkelijk bericht|mensagem original|ursprungligt meddelande|oprindelig meddelelse|opprinnelig melding|alkuperäinen viesti|wiadomość oryginalna|původní zpráva|eredeti üzenet|özgün ileti|orijinal mesaj|исходное сообщение|原始邮件|原始郵件|元のメッセージ|원본 메시지|원본 메일)[-_\s*]{2,60}$/i
 
 const attribution =
   /(?:\bwrote|\bschrieb(?:\s.{1,120})?|\ba\s[ée]crit|\bescribi[óo]|\bha\s+scritto|\bescreveu|\bschreef(?:\s.{1,120})?|\bskrev(?:\s.{1,120})?|\bnapisał(?:\(a\)|a)?|\bpisze|\bkirjoitti|\bnapsala?\(?a?\)?|\bírta|\bşunu yazdı|\byazdı|\ba scris|έγραψε|писал\(?а?\)?|написала?\(?а?\)?|пишет|כתב\/?ה?|كتب|写道|寫道|のメール|さんは書きました|のメッセージ|님이 작성|작성)\s*[:：]\s*$/iu
@@ -63,16 +76,29 @@ const headerLine = new RegExp(`^[\\s*]*(?:${fieldNames.join('|')})\\s?\\**[:：]
 const sentFrom =
   /^(?:sent from (?:my|mail|outlook|yahoo|proton|samsung)\b.{0,80}|get outlook for .{1,80}|von meinem .{1,40} gesendet|gesendet (?:von|mit|aus) .{1,80}|envoyé (?:de|depuis|à partir de) .{1,80}|enviado (?:desde|do meu|a partir do) .{1,80}|inviato da .{1,80}|verzonden (?:vanaf|met) .{1,80}|verstuurd vanaf .{1,80}|skickat från .{1,80}|sendt fra .{1,80}|wysłane z .{1,80}|отправлено (?:с|из) .{1,80}|发自我的.{1,40}|從我的.{1,40}傳送|.{0,40}から送信|나의 .{1,40}에서 보냄|.{1,40}['’]?(?:dan|den|mdan|mden) gönderildi)\.?$/iu
 
-function withoutQuotes(lines: readonly string[], isForward: boolean): string[] {
+function withoutQuotes(lines: readonly string[], subject: string, { refers, isHtml }: TextOrigin): string[] {
   const kept: string[] = []
+  let isForward = forwarded.test(subject)
+  const isTitledReply = !isForward && replied.test(subject)
+  const isReply = refers || isTitledReply
+  let keepsQuotes = isHtml && !isReply
   for (let at = 0; at < lines.length; at++) {
     const line = lines[at] ?? ''
-    if (line.startsWith('>') && !/^>From[ \t]/.test(line)) continue
-    if (line.length < 200 && originalMessage.test(line)) {
+    const isQuoted = line.startsWith('>') && !/^>From[ \t]/.test(line)
+    if (line.length < 200 && forwardedMessage.test(isQuoted ? line.slice(1) : line)) {
+      isForward ||= !isQuoted
+      // some mail programs forward a message with quote marks
+      keepsQuotes ||= !isTitledReply && (isQuoted || nextWords(lines, at + 1)?.startsWith('>') === true)
+    }
+    if (isQuoted) {
+      if (keepsQuotes) kept.push(line)
+      continue
+    }
+    if (isReply && line.length < 200 && originalMessage.test(line)) {
       if (hasWords(kept)) return kept
-    } else if (!isForward && line.length < 400 && sender.test(line) && isHeaderBlock(lines, at)) {
+    } else if (isReply && !isForward && line.length < 400 && sender.test(line) && isHeaderBlock(lines, at)) {
       if (hasWords(kept)) return kept
-    } else {
+    } else if (!keepsQuotes) {
       const length = attributionLength(lines, at)
       if (length > 0) {
         const next = nextWords(lines, at + length)
@@ -81,7 +107,7 @@ function withoutQuotes(lines: readonly string[], isForward: boolean): string[] {
           at += length - 1
           continue
         }
-        if (hasWords(kept)) return kept
+        if (isReply && hasWords(kept)) return kept
       }
     }
     kept.push(line)

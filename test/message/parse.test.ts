@@ -162,6 +162,74 @@ const parts = (type: string, ...bodies: [string, string][]) =>
     '',
   )
 
+test.each([
+  ['of a paragraph', ['one ', 'two ', 'three'], 'one two three'],
+  ['after an empty quoted line', ['> Shall we?', '> ', 'Yes, at 9.'], 'Yes, at 9.'],
+  ['after a quoted line that ends with a space', ['> Shall we? ', 'Yes, at 9.'], 'Yes, at 9.'],
+  ['before a quoted line', ['On Friday Ada <ada@mail.test> wrote: ', '> Shall we?', '', 'Yes.'], 'Yes.'],
+  ['before a signature', ['Yes. ', '-- ', 'Ada, of Acme'], 'Yes.'],
+  ['that begin with a stuffed space', ['Dear ', ' From'], 'Dear From'],
+])('flowed lines %s', async (_where, lines, text) => {
+  expect((await parse(message('Content-Type: text/plain; format=flowed', '', ...lines))).text).toBe(text)
+})
+
+test('flowed lines of a quote become one, and deeper ones another', async () => {
+  const lines = ['>> Hi ', '>> Ada, ', '> how are ', '> you?', 'Fi', 'ne']
+  const { body_text } = await parse(message('Content-Type: text/plain; format=flowed; delsp=yes', '', ...lines, 'than ', 'ks'))
+  expect(body_text?.trimEnd()).toBe(['>> HiAda,', '> how areyou?', 'Fi', 'ne', 'thanks'].join('\n'))
+})
+
+const blocks: [string, string[]][] = [
+  ['a journey', ['From: Berlin Hbf', 'To: Paris Est', 'Date: 3 December 2026', '', 'Seat: 12A']],
+  ['an enquiry', ['From: Bob <bob@mail.test>', 'Subject: Prices', 'Date: 3 December 2026', '', 'How much is it?']],
+  ['what somebody else wrote', ['On 3 December 2026, Ada <ada@mail.test> wrote:', '', 'The third step fails.']],
+  ['an old report', ['----- Original message -----', '', 'The third step fails.']],
+]
+
+test.each(blocks)('%s in a message that answers none is its text', async (_what, lines) => {
+  const text = ['Dear Robin,', '', ...lines].join('\n')
+  expect((await parse(message('Subject: News', '', text))).text).toBe(text)
+  for (const field of ['In-Reply-To: <1@mail.test>', 'References: <1@mail.test>', 'Subject: [4711] Re: News'])
+    expect((await parse(message(field, '', text))).text).toBe('Dear Robin,')
+})
+
+test.each(['---------- Forwarded message ---------', 'Begin forwarded message:', '-------- Weitergeleitete Nachricht --------'])(
+  'what is below %j is kept under any subject',
+  async (mark) => {
+    const text = [
+      'See below.',
+      '',
+      mark,
+      'From: Ada <ada@mail.test>',
+      'Date: Today',
+      'Subject: Bill',
+      'To: Bob',
+      '',
+      '12 EUR',
+    ].join('\n')
+    expect((await parse(message('Subject: For you', 'References: <1@mail.test>', '', text))).text).toBe(text)
+  },
+)
+
+const bill = ['From: Ada <ada@mail.test>', 'Subject: Bill', 'To: Bob <bob@mail.test>', '', '12 EUR by Friday']
+
+test.each([
+  ['with its mark', ['> Begin forwarded message:', '> ', ...bill.map((line) => `> ${line}`)]],
+  ['below its mark', ['Begin forwarded message:', '', ...bill.map((line) => `> ${line}`)]],
+])('a forwarded message that is quoted %s is kept, but not in an answer', async (_where, lines) => {
+  const text = ['Please pay.', '', ...lines].join('\n')
+  for (const subject of ['Fwd: Bill', 'Fwd: Re: Bill', 'To be paid'])
+    expect((await parse(message(`Subject: ${subject}`, 'References: <1@mail.test>', '', text))).text).toBe(text)
+  expect((await parse(message('Subject: Re: Fwd: Bill', '', text))).text).not.toContain('12 EUR')
+})
+
+test('the quotes in HTML are kept where it answers nothing', async () => {
+  const html = '<p>Ada commented on 3 December:</p><blockquote>Mend the third step.</blockquote><p>View it</p>'
+  const text = async (field: string) => (await parse(message(field, 'Content-Type: text/html', '', html))).text
+  expect(await text('Subject: News')).toBe('Ada commented on 3 December:\n\n> Mend the third step.\n\nView it')
+  expect(await text('Subject: Re: News')).not.toContain('third')
+})
+
 test('an inline text with a name is a file of its own', async () => {
   const raw = parts(
     'multipart/mixed',

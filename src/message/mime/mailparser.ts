@@ -1,6 +1,7 @@
 import { Readable, type Transform } from 'node:stream'
 import { type AttachmentStream, MailParser, parseAddressHeader } from 'mailparser'
 import { headEnd, type HeaderField, headerLimit, headersOf } from '../headers.ts'
+import { unflowed } from './flowed.ts'
 import type { Mime } from './model.ts'
 import { quotedPrintableDecoder } from './quoted-printable.ts'
 import { TextLimit } from './body-text.ts'
@@ -115,6 +116,8 @@ interface Node {
   disposition: string | false
   filename: string | false
   encoding: string | false
+  flowed: boolean
+  delSp: boolean
   getDecoder(): Transform
 }
 
@@ -156,6 +159,7 @@ function bodiesOf(parser: MailParser, limit: TextLimit): Node[] {
     if (isFile(node)) node.disposition = 'attachment'
     else if (disposition === false || disposition === 'inline') {
       bodies.push(node)
+      if (node.flowed) unflow(node)
       if (node.contentType === 'text/plain' || node.contentType === 'text/html') limitText(node, limit)
     }
     const created = create(node)
@@ -174,6 +178,23 @@ function limitText(node: Node, limit: TextLimit): void {
     decoder.push = (chunk: Buffer | null) => {
       const kept = chunk === null ? null : limit.take(chunk)
       return kept?.length === 0 || push(kept)
+    }
+    return decoder
+  }
+}
+
+/** Reads a flowed text here: the library joins lines whatever their quote marks, so that an answer would become part of the quote above it. */
+function unflow(node: Node): void {
+  const getDecoder = node.getDecoder.bind(node)
+  node.flowed = false
+  node.getDecoder = () => {
+    const decoder = getDecoder()
+    const push = decoder.push.bind(decoder)
+    const chunks: Buffer[] = []
+    decoder.push = (chunk: Buffer | null) => {
+      if (chunk !== null) chunks.push(chunk)
+      else if (chunks.length > 0) push(unflowed(Buffer.concat(chunks), node.delSp))
+      return chunk === null ? push(null) : true
     }
     return decoder
   }
