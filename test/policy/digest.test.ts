@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { openStore } from '../support/open-store.ts'
 import { expect, test, vi } from 'vitest'
 import { type Reporting, reporting } from '../reporting/box.ts'
+import { day } from '../../src/core/clock.ts'
 import { card } from '../support/card.ts'
 import { signIn, withPassword } from '../support/people.ts'
 import { pillarbox } from '../support/pillarbox.ts'
@@ -76,6 +77,19 @@ test('a digest has what is held and a link for each decision, once an hour, and 
   await job('send-hold-digests')
   await box.settled()
   expect(sink.messages).toHaveLength(2)
+})
+
+test('a digest of what is held after the clock was ahead does not wait until it has caught up', async () => {
+  const { clock, job, arrived, hold } = await watched()
+  clock.advance(day)
+  await hold()
+  await job('send-hold-digests')
+  await arrived(1)
+  clock.advance(-day)
+  await hold()
+  await job('send-hold-digests')
+  const [, later] = await arrived(2)
+  expect(later!.raw).toMatch(/^Subject: 2 messages wait for you to decide/m)
 })
 
 test('an agent puts no link of its own among those of a digest', async () => {
