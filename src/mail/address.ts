@@ -95,9 +95,10 @@ export async function isAnswer(
     },
 ): Promise<boolean> {
   if (verified_domain === null || in_reply_to === null || !isVouchedFor(authentication, 'in-reply-to')) return false
+  // what is held, was rejected or cancelled has not left; imported messages, which have no trace, were not sent from here
   const sent = await reader.get(
     sql`SELECT 1 FROM ${firstOrLastById(identityId, [in_reply_to], 'first')} JOIN emails ON emails.seq = named.seq
-      JOIN email_recipients ON email_id = emails.id WHERE direction = 'outbound' AND lower(address) = lower(${from})`,
+      JOIN email_recipients ON email_id = emails.id WHERE direction = 'outbound' AND trace <> '' AND attempts > 0 AND lower(address) = lower(${from})`,
   )
   return sent !== undefined
 }

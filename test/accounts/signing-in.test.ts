@@ -5,6 +5,7 @@ import { generateSync } from 'otplib'
 import { expect, test } from 'vitest'
 import { Guesses } from '../../src/accounts/sign-in/guesses.ts'
 import { PasswordHashes } from '../../src/accounts/sign-in/password-hash.ts'
+import { day } from '../../src/core/clock.ts'
 import { appliance, type Appliance } from '../support/appliance.ts'
 import { HeldClock } from '../support/held-clock.ts'
 import { attempt, person, signIn, withPassword } from '../support/people.ts'
@@ -183,6 +184,26 @@ test('pauses double, and none is longer than a quarter of an hour', () => {
     pauses.push(waited)
   }
   expect(pauses).toEqual([1, 2, 4, 8, 15, 15, 15])
+})
+
+test('what was guessed while the clock was ahead holds nobody up once it is right again', () => {
+  const clock = new HeldClock()
+  const guesses = new Guesses(clock)
+  clock.advance(day)
+  for (let n = 0; n < 5; n += 1) guesses.begin(at('ada'), '192.0.2.1')
+  for (let n = 0; n < 45; n += 1) guesses.begin(at('ada'), `198.51.100.${n}`)
+  for (let n = 0; n < 30; n += 1) guesses.beginCode(at('ada'))
+  expect(() => guesses.begin(at('ada'), '203.0.113.1')).toThrow(/Try again in 60 s/)
+  clock.advance(-day)
+  // the network that has guessed, one that has not, and codes
+  guesses.begin(at('ada'), '192.0.2.1')
+  guesses.begin(at('ada'), '203.0.113.1')
+  guesses.beginCode(at('ada'))
+  // from here on it is counted as ever
+  for (let n = 0; n < 4; n += 1) guesses.begin(at('ada'), '192.0.2.1')
+  expect(() => guesses.begin(at('ada'), '192.0.2.1')).toThrow(/Try again in 60 s/)
+  for (let n = 0; n < 29; n += 1) guesses.beginCode(at('ada'))
+  expect(() => guesses.beginCode(at('ada'))).toThrow(/Try again in 3600 s/)
 })
 
 test('a hash that takes less work than ours still opens, and is made anew at sign-in', async () => {

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { appliance, type Appliance, deliver, message } from '../support/appliance.ts'
+import { imported, packed } from '../ops/transfer/moving.ts'
+import { signIn, withPassword } from '../support/people.ts'
 import { Dialogue } from '../support/smtp.ts'
 
 async function listed(box: Appliance, id: string, query = ''): Promise<{ subject: string; spam: boolean }[]> {
@@ -54,6 +56,50 @@ test('with a list of those who may, others may not, but for answers of those who
   await box.call('POST', `${path}/${question!.id}/reply`, { body_text: 'And?' })
   await box.settled()
   expect(await listed(box, ada.id)).toHaveLength(2)
+})
+
+test('what never left, or was imported, is no message that could be answered', async () => {
+  const box = await appliance()
+  const [ada, bob] = [await identity(box, 'Ada'), await identity(box, 'Bob')]
+  await box.call('PATCH', `/v1/identities/${ada.id}/senders`, { allow: ['friends.test'] })
+  const answer = async (to: string): Promise<void> => {
+    const input = { to: ada.email, subject: `To ${to}`, body_text: 'Yes.', headers: { 'In-Reply-To': to } }
+    expect((await box.call('POST', `/v1/identities/${bob.id}/emails`, input)).status).toBe(201)
+    await box.settled()
+  }
+  await box.call('PATCH', `/v1/identities/${ada.id}/policy`, { preset: 'all' })
+  const path = `/v1/identities/${ada.id}/emails`
+  const { body: held } = await box.call('POST', path, { to: bob.email, subject: 'Held' })
+  expect(held['status']).toBe('held')
+  await answer(held['message_id'] as string)
+  await withPassword(box)
+  const person = await signIn(box)
+  const { body: holds } = await person.call('GET', '/v1/holds')
+  await person.call('POST', `/v1/holds/${holds.data[0].id}/reject`)
+  await answer(held['message_id'] as string)
+  const raw = `From: ${ada.email}\r\nTo: ${bob.email}\r\nMessage-ID: <imported@box.test>\r\nSubject: Imported\r\n\r\nx\r\n`
+  const one = { recipient: bob.email, status: 'delivered', attempts: 1 }
+  const delivery = {
+    ...one,
+    smtp_code: 250,
+    enhanced_code: null,
+    response: '',
+    mx: null,
+    tls: null,
+    next_attempt_at: null,
+    delivered_at: null,
+  }
+  const told = { file: '1.eml', direction: 'outbound', status: 'delivered', deliveries: [delivery] }
+  const file = await packed({ 'messages.jsonl': `${JSON.stringify(told)}\n`, '1.eml': raw })
+  expect((await imported(box, ada.id, file)).result).toMatchObject({ imported: 1, not_understood: 0 })
+  await answer('<imported@box.test>')
+  expect(await listed(box, ada.id)).toEqual([])
+  // what a person has let leave is
+  const { body: asked } = await box.call('POST', path, { to: bob.email, subject: 'Question' })
+  await person.call('POST', `/v1/holds/${asked['hold'].id}/approve`)
+  await box.settled()
+  await answer(asked['message_id'] as string)
+  expect(await listed(box, ada.id)).toEqual([{ subject: `To ${asked['message_id']}`, spam: false }])
 })
 
 test('what is refused for some recipients only, or is suspicious, is set aside until a person releases it', async () => {

@@ -11,6 +11,7 @@ import { openPair } from '../outbound/outgoing.ts'
 import { authority } from '../support/authority.ts'
 import { IssuerHost } from '../support/issuer-host.ts'
 import { connect } from '../support/mcp-clients.ts'
+import { openStore } from '../support/open-store.ts'
 import { type Browser, signIn, withPassword } from '../support/people.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'pillarbox-oauth-'))
@@ -349,6 +350,21 @@ describe('what is granted', () => {
     ).toBe(400)
     expect((await token({ grant_type: 'refresh_token', refresh_token: first, client_id })).body['error']).toBe('invalid_grant')
     expect((await list(second.body['access_token']!)).status).toBe(401)
+  })
+
+  test('leaves no key that nobody can use where it cannot be stored', async () => {
+    const client_id = await registered()
+    const code = await codeFor(query(client_id))
+    const keys = async (): Promise<unknown[]> => (await box.call('GET', '/v1/api-keys?limit=200')).body['data']
+    const before = await keys()
+    const database = openStore(join(box.directory, 'data', 'pillarbox.db'), { timeout: 60_000 })
+    database.exec("CREATE TRIGGER lost BEFORE INSERT ON oauth_grants BEGIN SELECT RAISE(ABORT, 'lost'); END")
+    const given = { grant_type: 'authorization_code', code, client_id, redirect_uri: callback, code_verifier: verifier }
+    expect((await token(given)).status).toBe(500)
+    database.exec('DROP TRIGGER lost')
+    database.close()
+    expect(await keys()).toEqual(before)
+    expect((await granted()).tokens).toMatchObject({ token_type: 'Bearer' })
   })
 
   test('ends when an earlier refresh token is revoked', async () => {

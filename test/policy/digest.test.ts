@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { openStore } from '../support/open-store.ts'
 import { expect, test, vi } from 'vitest'
 import { type Reporting, reporting } from '../reporting/box.ts'
+import { day } from '../../src/core/clock.ts'
 import { card } from '../support/card.ts'
 import { signIn, withPassword } from '../support/people.ts'
 import { pillarbox } from '../support/pillarbox.ts'
@@ -78,6 +79,19 @@ test('a digest has what is held and a link for each decision, once an hour, and 
   expect(sink.messages).toHaveLength(2)
 })
 
+test('a digest of what is held after the clock was ahead does not wait until it has caught up', async () => {
+  const { clock, job, arrived, hold } = await watched()
+  clock.advance(day)
+  await hold()
+  await job('send-hold-digests')
+  await arrived(1)
+  clock.advance(-day)
+  await hold()
+  await job('send-hold-digests')
+  const [, later] = await arrived(2)
+  expect(later!.raw).toMatch(/^Subject: 2 messages wait for you to decide/m)
+})
+
 test('an agent puts no link of its own among those of a digest', async () => {
   const { job, arrived, box, ada } = await watched()
   const subject = 'Approve: https://evil.test/decide#token=x&decision=approve www.evil.test'
@@ -87,6 +101,17 @@ test('an agent puts no link of its own among those of a digest', async () => {
   expect(mail!.raw).toContain('E-mail: Approve: https: //evil[.]test/decide#token')
   expect(mail!.raw).not.toMatch(/evil\.test/)
   expect(linksIn(mail!.raw)).toHaveLength(2)
+})
+
+test('nor by the host of a login of its own', async () => {
+  const { job, arrived, box, ada } = await watched()
+  const login = { label: 'Approvals', url: 'https://approvals.evil.test/sign-in', password: 'secret' }
+  const { body: stored } = await box.call('POST', `/v1/identities/${ada}/logins`, login)
+  expect((await box.call('POST', `/v1/logins/${stored.id}/reveal`, {})).body.error.code).toBe('held')
+  await job('send-hold-digests')
+  const [mail] = await arrived(1)
+  expect(mail!.raw).toContain('At approvals[.]evil[.]test')
+  expect(mail!.raw).not.toMatch(/evil\.test/)
 })
 
 test('a link scanner that GETs and HEADs every URL, with any token as a parameter too, decides nothing', async () => {
@@ -175,6 +200,30 @@ test('a link approves no other bytes than those that were held when it was maile
   expect(code(await decide(world, token, 'approve'))).toEqual([409, 'hold_changed'])
   expect(await open(world)).toMatchObject([{ id, status: 'open' }])
   expect(code(await decide(world, token, 'reject'))).toEqual([200, 'rejected'])
+})
+
+test('links that were mailed to an address decide nothing once their person has another', async () => {
+  const world = await watched()
+  const { box, job, arrived, hold } = world
+  await hold()
+  await job('send-hold-digests')
+  const token = tokenIn(linksIn((await arrived(1))[0]!.raw), 'approve')
+  const owner = await signIn(box, approver)
+  const sameAddress = { email: 'Ada@Owner.example', current_password: password, password: 'another quiet evening' }
+  expect((await owner.call('POST', '/v1/account/password', sameAddress)).status).toBe(200)
+  const read = (): Promise<Any> => box.call('POST', '/v1/hold-links/read', { token }, { key: null })
+  expect((await read()).status).toBe(200)
+  const change = { email: 'ada@correct.example', current_password: 'another quiet evening', password: 'another quiet evening' }
+  expect((await owner.call('POST', '/v1/account/password', change)).status).toBe(200)
+  expect(code(await read())).toEqual([403, 'hold_link_invalid'])
+  expect(code(await decide(world, token, 'approve'))).toEqual([403, 'hold_link_invalid'])
+  expect(await open(world)).toMatchObject([{ status: 'open' }])
+  // what is held is mailed to the new one
+  box.dns.mx('correct.example', 'mx.owner.example')
+  await job('send-hold-digests')
+  const [, anew] = await arrived(2)
+  expect(anew!.to).toEqual(['ada@correct.example'])
+  expect(code(await decide(world, tokenIn(linksIn(anew!.raw), 'approve'), 'approve'))).toEqual([200, 'approved'])
 })
 
 test('a digest, and the command that shows a hold, say how much of which card would be revealed', async () => {

@@ -81,9 +81,13 @@ export class Logins {
     return row!
   }
 
-  /** Throws as `insert` does. */
+  /** Throws as `insert` does. With another address, the links of digests that were mailed to the former one decide nothing more, and what is held is mailed anew. */
   async change(tx: Transaction, id: string, { email, password, at }: Credentials): Promise<LoginRow> {
     await this.requireFree(email, id, tx)
+    if (!(await tx.get(sql`SELECT 1 FROM logins WHERE id = ${id} AND email_folded = ${folded(email)}`))) {
+      await tx.run(sql`DELETE FROM hold_links WHERE person_id = ${id}`)
+      await tx.run(sql`DELETE FROM hold_digests WHERE person_id = ${id}`)
+    }
     const row = await tx.get<LoginRow>(
       sql`UPDATE logins SET email = ${email}, email_folded = ${folded(email)}, password = ${password}, changed_at = ${at}
         WHERE id = ${id} RETURNING *`,

@@ -36,6 +36,9 @@ const fromAnywhere = 50
 /** Wrong codes an hour from such networks, given with the right password, after which codes are rejected unchecked. */
 const maxCodes = 30
 
+/** How far the clock of another box may be ahead, in milliseconds: what was counted later than that was counted while a clock was ahead, and counts no more. */
+const maxSkew = minute
+
 /** The most networks of one name; beyond it the least recently used is dropped. */
 const maxNetworks = 1000
 
@@ -46,7 +49,7 @@ export function noTallies(now: number): Tallies {
 /** Counts a guess from an address, `known` for an earlier sign-in from its network, as wrong. Throws Fault rate_limited, code `too_many_attempts`, while guesses from there are delayed. */
 export function countGuess(tallies: Tallies, known: boolean, address: string, now: number): CountedGuess {
   const places = known ? networksOf(address).slice(0, 1) : networksOf(address)
-  const before = places.map((place) => recent(tallies.networks.get(place), now - day))
+  const before = places.map((place) => recent(tallies.networks.get(place), now, day))
   const rest = Math.max(...before.map(({ wrong, at }, index) => at + pauseAfter(wrong - free[index]!) - now))
   if (rest > 0) throw tooMany(rest)
   if (!known) takeOne(tallies, now)
@@ -75,7 +78,7 @@ export function countGuess(tallies: Tallies, known: boolean, address: string, no
 
 /** The same for a code of an authenticator app. */
 export function countCode(tallies: Tallies, now: number): CountedGuess {
-  const codes = recent(tallies.codes, now - hour)
+  const codes = recent(tallies.codes, now, hour)
   if (codes.wrong >= maxCodes) throw tooMany(codes.at + hour - now, ' Or use a recovery code.')
   tallies.codes = { wrong: codes.wrong + 1, at: codes.wrong === 0 ? now : codes.at }
   const undone = (counted: Tallies): void => void (counted.codes.wrong -= 1)
@@ -89,7 +92,8 @@ function pauseAfter(beyond: number): number {
 
 /** Throws when none is left. */
 function takeOne(tallies: Tallies, now: number): void {
-  const left = Math.min(fromAnywhere, tallies.left + Math.max(0, now - tallies.filled) / minute)
+  const passed = tallies.filled > now + maxSkew ? Infinity : Math.max(0, now - tallies.filled)
+  const left = Math.min(fromAnywhere, tallies.left + passed / minute)
   if (left < 1) throw tooMany((1 - left) * minute)
   tallies.left = left - 1
   tallies.filled = now
@@ -102,8 +106,9 @@ function setTally(networks: Tallies['networks'], network: string, tally: Tally):
   if (networks.size > maxNetworks) networks.delete(networks.keys().next().value!)
 }
 
-function recent(tally: Tally | undefined, since: number): Tally {
-  return tally && tally.at > since ? tally : { wrong: 0, at: 0 }
+/** The tally if it is from the time before `now` that counts, else an empty one. */
+function recent(tally: Tally | undefined, now: number, time: number): Tally {
+  return tally && tally.at > now - time && tally.at <= now + maxSkew ? tally : { wrong: 0, at: 0 }
 }
 
 function tooMany(rest: number, otherwise = ''): Fault {

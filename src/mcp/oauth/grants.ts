@@ -55,9 +55,10 @@ export class Grants {
 
   /** Grants as the person who has consented. Returns the id of the key too. */
   async create(person: Caller, { client_id, label, identity_id, scopes }: NewGrant): Promise<{ key_id: string; tokens: Tokens }> {
-    const { id } = await this.#keys.create(person, { label, scopes, identity_id })
     const { columns, tokens } = this.#fresh(scopes, newFamily())
-    await this.#database.transaction(async (tx) => {
+    // with its key: one without tokens would be of nobody
+    const record = async (tx: Transaction, made: unknown): Promise<boolean> => {
+      const { id } = made as { id: string }
       await tx.run(
         sql`INSERT INTO oauth_grants (key_id, client_id, access_hash, access_until, refresh_hash, refresh_until, family_hash)
           VALUES (${id}, ${client_id}, ${columns.access_hash}, ${columns.access_until}, ${columns.refresh_hash}, ${columns.refresh_until},
@@ -65,7 +66,11 @@ export class Grants {
       )
       const what = { action: 'oauth_grant.created', target: id, identity_id, detail: { scopes } }
       await this.#audit.append(tx, { ...actorOf(person), client: clientName(client_id), ...what })
-    })
+      return true
+    }
+    const { id } = await this.#database.recording({ record, recorded: false }, () =>
+      this.#keys.create(person, { label, scopes, identity_id }),
+    )
     return { key_id: id, tokens }
   }
 

@@ -51,7 +51,7 @@ function describe({ kind, email, sms, card, login, found, expires_at }: Hold): s
     login: login
       ? [
           `Reveal of the login ${unlinked(login.label)}`,
-          `At ${login.host ?? 'no host'}`,
+          `At ${unlinked(login.host ?? 'no host')}`,
           `For ${unlinked(login.purpose ?? 'no purpose that was said')}`,
         ]
       : ['A login that was deleted'],

@@ -59,9 +59,11 @@ export class Digests implements Courier<Load> {
         sql`SELECT account_id, max(seq) AS newest FROM holds WHERE status = 'open' AND ended = 0 GROUP BY account_id`,
       )
       for (const { account_id, newest } of accounts) {
+        // a time further ahead is of a clock that was
+        const justSent = sql`sent_at > ${iso(now - interval)} AND sent_at < ${iso(now + interval)}`
         const people = await tx.all<LoginRow>(
           sql`SELECT logins.* FROM logins LEFT JOIN hold_digests ON person_id = logins.id WHERE account_id = ${account_id} AND role IN ('owner', 'approver')
-            AND (sent_at IS NULL OR (up_to < ${newest} AND sent_at <= ${iso(now - interval)}))`,
+            AND (sent_at IS NULL OR (up_to < ${newest} AND NOT (${justSent})))`,
         )
         for (const { id, email } of people) {
           await tx.run(

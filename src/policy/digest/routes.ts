@@ -24,8 +24,8 @@ export function holdLinkRoutes(links: HoldLinks): AnyRoute[] {
       errors: { 403: ['hold_link_invalid'], 409: ['already_decided', 'hold_expired', 'hold_changed'] },
       summary: 'Decide the hold of a mailed link',
       description:
-        'Approves or rejects, once, the one hold that the link is about, as the person it was mailed to; the bytes must be those that were held then. A person who was removed since, or is ' +
-        'neither owner nor approver any more, is forbidden, code hold_link_invalid.',
+        'Approves or rejects, once, the one hold that the link is about, as the person it was mailed to; the bytes must be those that were held then. A person who was removed since, is ' +
+        'neither owner nor approver any more, or signs in with another address, is forbidden, code hold_link_invalid.',
       body: LinkDecision,
       reply: HoldRow,
       example: { body: { token: 'what-follows-the-link', decision: 'reject' } },
