@@ -223,7 +223,7 @@ export function assemble(basis: Deps): {
     objects: objects.store,
     reports: () => reporting.status(),
     newestBackup: async (settings) => {
-      const last = await new BackupDirectory(settings).newest(state.data.box_id)
+      const last = await new BackupDirectory(settings).newest(state.data.box_id, clock.now())
       return last && { name: last.name, created_at: last.manifest.created_at, keys: last.manifest.keys === 'sealed' }
     },
     testing: basis.testing?.doctor,

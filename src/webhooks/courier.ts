@@ -167,8 +167,10 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
     const webhook = await tx.get<WebhookRow>(sql`SELECT * FROM webhooks WHERE id = ${load.webhook_id}`)
     // what the former URL answers says nothing about the present one
     if (webhook?.active !== 1 || webhook.url !== (this.#postedTo.get(load) ?? webhook.url)) return
-    const failing_since = webhook.failing_since ?? iso(clock.now())
-    if (webhook.failing_since === null) {
+    const now = iso(clock.now())
+    // a time after now is of a clock that was ahead
+    const failing_since = webhook.failing_since !== null && webhook.failing_since < now ? webhook.failing_since : now
+    if (webhook.failing_since !== failing_since) {
       await tx.run(sql`UPDATE webhooks SET failing_since = ${failing_since} WHERE id = ${webhook.id}`)
     }
     const after = { ...webhook, failing_since }

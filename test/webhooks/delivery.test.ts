@@ -143,6 +143,24 @@ test('five days of nothing but failure switch a webhook off; one success in betw
   expect(await get(box, webhook.id)).toMatchObject({ active: false, disabled_reason: 'failing' })
 })
 
+test('of failures while the clock was ahead the five days begin with the next one', async () => {
+  const { box, sink, clock } = await held()
+  sink.behaviour = says(500)
+  const webhook = await make(box, `${sink.url}/down`)
+  const fail = async (): Promise<void> => {
+    await box.call('POST', '/v1/identities', {})
+    await box.settled()
+  }
+  clock.advance(365 * 24 * hour)
+  await fail()
+  clock.advance(-364 * 24 * hour)
+  await fail()
+  expect((await get(box, webhook.id))['failing_since']).toBe(new Date(clock.now()).toISOString())
+  clock.advance(5 * 24 * hour)
+  await fail()
+  expect(await get(box, webhook.id)).toMatchObject({ active: false, disabled_reason: 'failing' })
+})
+
 test('a webhook of a deleted identity is switched off, and cannot be switched on again', async () => {
   const { box, sink } = await held()
   const { body: ada } = await box.call('POST', '/v1/identities', {})

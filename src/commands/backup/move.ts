@@ -35,7 +35,7 @@ async function move(options: Options): Promise<void> {
   if (!holdsBox(data_dir)) throw new Failure(`There is no box in ${data_dir}.`, 'no_box')
   const to = targetOf(options.to, config)
   actAsOwner(data_dir)
-  const input = { data_dir, database: config.database.url, to }
+  const input = { data_dir, database: config.database.url, to, several: config.database.several }
   const interrupted = 'Interrupted. What was copied is kept: run the same command again, and it goes on.'
   const tables = await untilSignal((signal) => moveBox(input, { signal, onProgress: tell }), interrupted)
   if (process.stderr.isTTY) process.stderr.write('\n')

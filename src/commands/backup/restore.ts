@@ -31,6 +31,7 @@ export function addRestoreCommand(program: Command): void {
       file,
       data_dir,
       database: database.url,
+      several: database.several,
       keys_dir,
       master_key_file,
       passphrase: passphraseIn(options.passphraseFile),

@@ -1,6 +1,6 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hour } from '../../core/clock.ts'
+import { day, hour } from '../../core/clock.ts'
 import { Fault } from '../../core/fault.ts'
 import { type BackupOptions, backUpInChild } from './run-in-child.ts'
 import { BackupArchive } from './archive/archive.ts'
@@ -46,7 +46,7 @@ export class BackupDirectory {
     await this.#clear(directory)
     const name = `pillarbox-${input.created_at.replaceAll(/[-:.]/g, '')}.tar`
     const made = await backUpInChild({ ...input, file: join(directory, name), passphrase }, options)
-    return { ...made, removed: await this.#prune(directory, made.manifest.box_id) }
+    return { ...made, removed: await this.#prune(directory, name, made.manifest) }
   }
 
   /** The names of all backups, of any box, newest first; none without a directory. Throws Fault when it cannot be read. */
@@ -59,9 +59,9 @@ export class BackupDirectory {
 
   /**
    * The newest backup of a box, under any file name: `pillarbox backup FILE` may have put it there. Looks into the 50 most recently written
-   * files. Throws Fault when the directory cannot be read.
+   * files; not one that was made while the clock was ahead. `now` is in milliseconds. Throws Fault when the directory cannot be read.
    */
-  async newest(box: string): Promise<StoredBackup | undefined> {
+  async newest(box: string, now: number): Promise<StoredBackup | undefined> {
     const { directory } = this.#settings
     if (directory === undefined) return undefined
     const seen = await Promise.all(
@@ -71,7 +71,7 @@ export class BackupDirectory {
     const found: StoredBackup[] = []
     for (const { name } of files.slice(0, 50)) {
       const one = await this.read(name)
-      if (one?.manifest.box_id === box) found.push(one)
+      if (one?.manifest.box_id === box && !isAhead(Date.parse(one.manifest.created_at), now)) found.push(one)
     }
     return found.toSorted((one, other) => (one.manifest.created_at < other.manifest.created_at ? 1 : -1))[0]
   }
@@ -99,10 +99,13 @@ export class BackupDirectory {
     })
   }
 
-  async #prune(directory: string, box: string): Promise<string[]> {
-    const own: string[] = []
-    for (const name of await this.names()) if ((await this.read(name))?.manifest.box_id === box) own.push(name)
-    const surplus = own.slice(this.#settings.keep)
+  /** Removes what is above the number to keep beside a new one: first what was made while the clock was ahead, then the oldest. */
+  async #prune(directory: string, made: string, { box_id, created_at }: Manifest): Promise<string[]> {
+    const others: string[] = []
+    for (const name of await this.names())
+      if (name !== made && (await this.read(name))?.manifest.box_id === box_id) others.push(name)
+    const ahead = others.filter((name) => isAhead(momentOf(name), Date.parse(created_at)))
+    const surplus = [...others.filter((name) => !ahead.includes(name)), ...ahead].slice(this.#settings.keep - 1)
     for (const name of surplus) await rm(join(directory, name), { force: true })
     return surplus
   }
@@ -114,6 +117,11 @@ export class BackupDirectory {
       if (Date.now() - mtimeMs > abandoned) await rm(file, { force: true })
     }
   }
+}
+
+/** True for a time of a clock that was ahead; those of several boxes differ a little. */
+function isAhead(time: number, now: number): boolean {
+  return time > now + day
 }
 
 /** The time of the backup in this name, in milliseconds since 1970. */

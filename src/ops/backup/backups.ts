@@ -83,7 +83,7 @@ export class Backups {
 
   /** The time of the newest backup of this box, in milliseconds; undefined without one. */
   async newest(): Promise<number | undefined> {
-    const newest = await new BackupDirectory(this.#settings).newest(this.#deps.box)
+    const newest = await new BackupDirectory(this.#settings).newest(this.#deps.box, this.#deps.clock.now())
     return newest && Date.parse(newest.manifest.created_at)
   }
 }

@@ -67,7 +67,7 @@ export function inspectAudit(archive: BackupArchive, file: string): Promise<numb
 }
 
 /** Checks that state.json is valid, and of the box in the manifest. Throws Fault. */
-export async function inspectState(archive: BackupArchive): Promise<void> {
+export async function inspectState(archive: BackupArchive): Promise<State> {
   const text = await archive.text(entryNames.state)
   let state: State
   try {
@@ -76,6 +76,7 @@ export async function inspectState(archive: BackupArchive): Promise<void> {
     throw damaged(archive.file, 'its state.json is not readable by this version', error)
   }
   if (state.box_id !== archive.manifest.box_id) throw damaged(archive.file, 'its state.json belongs to another box')
+  return state
 }
 
 /** Decompresses every message, body and media file and compares its checksum; returns their number. Throws Fault. */

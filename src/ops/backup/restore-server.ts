@@ -6,6 +6,8 @@ import { removeDatabase } from '../../store/files.ts'
 import type { PostgresTarget } from '../../store/postgres/target.ts'
 import { withoutValues } from '../../store/postgres/connections.ts'
 import { notePostgres } from '../../store/postgres/note.ts'
+import { textOf } from '../../store/postgres/shared-state.ts'
+import type { State } from '../../store/state.ts'
 import { refused } from './faults.ts'
 
 /** The database of PostgreSQL that a box is restored into. */
@@ -29,10 +31,10 @@ export class RestoreServer {
     this.#copy = copy
   }
 
-  /** Moves a database file into it, and notes in the directory where the data is. */
-  async fill(file: string, directory: string, signal?: AbortSignal): Promise<void> {
+  /** Moves a database file into it, and notes in the directory where the data is. `shared` is the operator's document of several boxes. */
+  async fill(file: string, directory: string, shared: State | undefined, signal?: AbortSignal): Promise<void> {
     try {
-      await this.#copy.fill(file, { box_id: this.#box, words: wordIndex, signal })
+      await this.#copy.fill(file, { box_id: this.#box, words: wordIndex, shared: shared && textOf(shared), signal })
     } catch (error) {
       signal?.throwIfAborted()
       withoutValues(error)

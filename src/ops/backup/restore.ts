@@ -21,6 +21,8 @@ export interface RestoreInput extends KeyPlace {
   data_dir: string
   /** The empty database of PostgreSQL that the box gets. */
   database?: PostgresTarget | undefined
+  /** True if several boxes are to use that database. */
+  several?: boolean
   passphrase?: string | undefined
   /** A master key file that was kept elsewhere. */
   master_key?: string | undefined
@@ -49,7 +51,7 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
   mustHaveKey(archive, input)
   const given = await masterKeyIn(archive, input)
   await archive.check(signal)
-  await inspectState(archive)
+  const state = await inspectState(archive)
   const server = input.database && (await openServer(input.database, archive))
   let place: RestoreTarget
   try {
@@ -68,7 +70,7 @@ export async function restoreBackup(input: RestoreInput, signal?: AbortSignal): 
     bringUp(archive, file)
     const lost = keys.lost ? dropUnreadable(file, await input.columns()) : {}
     const waiting = waitingIn(file)
-    await server?.fill(file, place.draft, signal)
+    await server?.fill(file, place.draft, input.several === true ? state : undefined, signal)
     signal?.throwIfAborted()
     const owner = ownerOf(input.data_dir)
     if (keys.write) keyPlaces.push(placedKeys(input.keys_dir, keys.write))

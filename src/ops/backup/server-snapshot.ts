@@ -5,6 +5,7 @@ import { copyIntoFile } from '../../store/copy/into-file.ts'
 import { beginSnapshot, bytesOf } from '../../store/copy/postgres-side.ts'
 import { type Connection, withoutValues } from '../../store/postgres/connections.ts'
 import { openCopySource } from '../../store/postgres/prepare.ts'
+import { documentOn } from '../../store/postgres/shared-state.ts'
 import { diskFault, refused, requireSpace } from './faults.ts'
 import { boxOf, type Completion, described, type Snapshot, stateOf } from './snapshot.ts'
 
@@ -52,8 +53,7 @@ async function refers(target: PostgresTarget, object: string): Promise<boolean> 
 
 /** The document that several boxes share, as the file would have it; undefined where there is none. */
 async function sharedState(connection: Connection): Promise<Buffer | undefined> {
-  const { rows } = await connection.query('SELECT document FROM operator_state WHERE id = 1')
-  const document = (rows[0] as { document: string } | undefined)?.document
+  const document = await documentOn(connection)
   return document === undefined ? undefined : Buffer.from(`${JSON.stringify(JSON.parse(document), null, 2)}\n`)
 }
 

@@ -8,14 +8,16 @@ import { PostgresCopy } from '../../store/copy/into-postgres.ts'
 import { checkFiles, mustBeCurrent } from '../../store/files.ts'
 import { applicationId, damageIn, knownVersion, unchanged } from '../../store/migrate.ts'
 import { databaseElsewhere, isNoted, notePostgres } from '../../store/postgres/note.ts'
+import { textOf } from '../../store/postgres/shared-state.ts'
+import type { State } from '../../store/state.ts'
 import { moveFault, stopped } from './failures.ts'
 
 /** Copies the database file of a stopped box into an empty database of PostgreSQL, which is its database then. Throws Fault. */
 export async function moveToPostgres(
   directory: string,
-  box_id: string,
+  state: State,
   target: PostgresTarget,
-  options: CopyProgress,
+  { several, ...options }: CopyProgress & { several: boolean },
 ): Promise<Record<string, CopiedTable>> {
   const file = join(directory, 'pillarbox.db')
   const elsewhere = databaseElsewhere(directory)
@@ -25,14 +27,15 @@ export async function moveToPostgres(
       'on_postgresql',
     )
   checkSource(file)
-  const copy = await PostgresCopy.open(target, box_id).catch((error: unknown) => {
+  const copy = await PostgresCopy.open(target, state.box_id).catch((error: unknown) => {
     throw moveFault((error as Error).message, 'database_unavailable', error)
   })
   try {
     // the file is from before: what happened since is on the server
     if (elsewhere !== undefined && !copy.begun) throw moveFault(`${elsewhere} Nothing was changed.`, 'on_postgresql')
     const whenSame = (): void => notePostgres(directory, target)
-    return await copy.fill(file, { ...options, box_id, words: wordIndex, whenSame })
+    const shared = several ? textOf(state) : undefined
+    return await copy.fill(file, { ...options, box_id: state.box_id, words: wordIndex, shared, whenSame })
   } catch (error) {
     options.signal?.throwIfAborted()
     throw stopped(error)

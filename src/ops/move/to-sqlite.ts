@@ -9,12 +9,14 @@ import { freeBytes, removeDatabase, syncPath } from '../../store/files.ts'
 import type { Connection } from '../../store/postgres/connections.ts'
 import { forgetPostgres, isNoted, movingFile } from '../../store/postgres/note.ts'
 import { openCopySource } from '../../store/postgres/prepare.ts'
+import { documentOn, requireSameBox, stateOf } from '../../store/postgres/shared-state.ts'
+import type { State, StateFile } from '../../store/state.ts'
 import { moveFault, stopped } from './failures.ts'
 
 /** Copies the database of a stopped box on PostgreSQL into a file, which is its database then. Throws Fault. */
 export async function moveToSqlite(
   directory: string,
-  box_id: string,
+  state: StateFile,
   source: PostgresTarget,
   options: CopyProgress,
 ): Promise<Record<string, CopiedTable>> {
@@ -32,10 +34,17 @@ export async function moveToSqlite(
   })
   try {
     await beginSnapshot(connection)
+    const shared = await sharedState(connection, state)
     if (!existsSync(draft)) await mustFit(connection, directory)
-    const copied = await copyIntoFile(connection, draft, { ...options, box_id, words: wordIndex, resumable: true })
+    const copied = await copyIntoFile(connection, draft, {
+      ...options,
+      box_id: state.data.box_id,
+      words: wordIndex,
+      resumable: true,
+    })
     if (existsSync(`${draft}-wal`)) throw new Error(`${draft}-wal is in use`)
     syncPath(draft)
+    if (shared) await state.replace(shared)
     // a box without the file does not start: nothing is lost between the two
     removeDatabase(file)
     forgetPostgres(directory)
@@ -48,6 +57,15 @@ export async function moveToSqlite(
   } finally {
     await connection.end().catch(() => {})
   }
+}
+
+/** The document of several boxes, of which the file may be a former copy; undefined where there is none. */
+async function sharedState(connection: Connection, file: StateFile): Promise<State | undefined> {
+  const document = await documentOn(connection)
+  if (document === undefined) return undefined
+  const shared = stateOf(document)
+  requireSameBox(file, shared)
+  return shared
 }
 
 async function mustFit(connection: Connection, directory: string): Promise<void> {

@@ -10,6 +10,8 @@ import { SqliteSource, tablesOf } from './sqlite-side.ts'
 interface PostgresCopyOptions extends CopyProgress {
   box_id: string
   words: WordIndex
+  /** The operator's document, where several boxes are to share it. */
+  shared: string | undefined
   /** Called when the copy is the same as the file, before it becomes the database of a box. */
   whenSame?: () => void
 }
@@ -39,7 +41,10 @@ export class PostgresCopy {
    * Copies a database file, which is of this version, from where a copy of the same moment was interrupted. Throws Different when it is not the same
    * then: the next call begins anew.
    */
-  async fill(file: string, { box_id, words, whenSame, ...options }: PostgresCopyOptions): Promise<Record<string, CopiedTable>> {
+  async fill(
+    file: string,
+    { box_id, words, shared, whenSame, ...options }: PostgresCopyOptions,
+  ): Promise<Record<string, CopiedTable>> {
     const { connection, unfinished, prepare } = this.#at
     using database = new DatabaseSync(unchanged(file), { readOnly: true, timeout: 5000 })
     // all rows of one moment
@@ -53,7 +58,7 @@ export class PostgresCopy {
       const read = words.reader(database)
       const copied = await copyDatabase(tables, new SqliteSource(database), target, { ...options, words: read })
       whenSame?.()
-      await target.finish()
+      await target.finish(shared)
       return copied
     } catch (error) {
       if (error instanceof Different) await PostgresCopyTarget.begin(connection, tables, origin)

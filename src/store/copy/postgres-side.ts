@@ -190,9 +190,11 @@ export class PostgresCopyTarget implements Target {
     }
   }
 
-  /** Makes it the database of a box. */
-  async finish(): Promise<void> {
+  /** Makes it the database of a box; of several boxes with the document that they share. */
+  async finish(shared: string | undefined): Promise<void> {
     await transaction(this.#connection, async () => {
+      await this.#connection.query('DELETE FROM operator_state')
+      if (shared !== undefined) await this.#connection.query('INSERT INTO operator_state (id, document) VALUES (1, $1)', [shared])
       for (const name of guarded) await this.#connection.query(`ALTER TABLE ${name} ENABLE TRIGGER USER`)
       await this.#connection.query(`DROP TABLE ${progressTable}`)
     })

@@ -7,6 +7,7 @@ import { Held, locked } from './box-lock.ts'
 import { type Connection, connect, sqlState } from './connections.ts'
 import { isAway } from './failures.ts'
 import { creation, isStandby, requirements, unmetRequirement } from './inspect.ts'
+import { documentOn } from './shared-state.ts'
 import { describeTarget, type PostgresTarget } from './target.ts'
 
 /** The version of `baseline.sql`. */
@@ -95,8 +96,7 @@ export async function sharedDocument(target: PostgresTarget): Promise<string | u
   const connection = await reach(target)
   try {
     if (!(await knowsSeveral(connection))) return undefined
-    const { rows } = await connection.query('SELECT document FROM operator_state WHERE id = 1')
-    return (rows[0] as { document: string } | undefined)?.document
+    return await documentOn(connection)
   } finally {
     await connection.end().catch(() => {})
   }

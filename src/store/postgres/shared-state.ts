@@ -1,5 +1,6 @@
 import { type Database, raw, sql, tablesOfSeveral, type Transaction } from '../database.ts'
 import { type OperatorState, State, type StateFile } from '../state.ts'
+import type { Connection } from './connections.ts'
 
 /**
  * The operator's document of several boxes: a row of their database. Each box has a copy in its `state.json`, which is what it reads, and where the
@@ -107,11 +108,18 @@ async function documentIn(reader: Pick<Database, 'get'>): Promise<string | undef
   return (await reader.get<{ document: string }>(sql`SELECT document FROM operator_state WHERE id = 1`))?.document
 }
 
+/** The document that several boxes share; undefined where there is none. */
+export async function documentOn(connection: Connection): Promise<string | undefined> {
+  const { rows } = await connection.query('SELECT document FROM operator_state WHERE id = 1')
+  return (rows[0] as { document: string } | undefined)?.document
+}
+
 /** Throws when it is of another version. */
 export function stateOf(document: string): State {
   return State.parse(JSON.parse(document))
 }
 
-function textOf(state: State): string {
+/** The document as the row has it. */
+export function textOf(state: State): string {
   return JSON.stringify(state)
 }

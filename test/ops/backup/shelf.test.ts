@@ -67,6 +67,33 @@ test('the operator has the box make backups, of which the newest are kept', asyn
   ).toBe(0)
 }, 300_000)
 
+test('backups that were made while the clock was ahead are no newest ones, and give way to those after them', async () => {
+  const clock = new HeldClock()
+  const env = {
+    PILLARBOX_BACKUP__DIRECTORY: './shelf',
+    PILLARBOX_BACKUP__KEEP: '1',
+    PILLARBOX_METRICS__TOKEN: 'metrics-token-of-this-test',
+  }
+  const box = await appliance(env, clock)
+  const backupDirectory = join(box.directory, 'shelf')
+  mkdirSync(backupDirectory)
+  const made = async (): Promise<string> => {
+    const { body: job } = await box.call('POST', '/v1/backups', {})
+    return ((await over(box, job.id))['result'] as { name: string }).name
+  }
+  const last = async (): Promise<string> => {
+    const { body: text } = await box.call<string>('GET', '/metrics', undefined, { key: 'metrics-token-of-this-test' })
+    return /^pillarbox_backup_last_timestamp_seconds (\S+)$/m.exec(text)![1]!
+  }
+  clock.advance(30 * 86_400_000)
+  await made()
+  clock.advance(-29 * 86_400_000)
+  expect(await last()).toBe('0')
+  const name = await made()
+  expect(readdirSync(backupDirectory)).toEqual([name])
+  expect(await last()).toBe(String(clock.now() / 1000))
+})
+
 test('for timers: beside a running box the box makes it, of a stopped one the command does', async () => {
   const box = await appliance({ PILLARBOX_BACKUP__DIRECTORY: './shelf', PILLARBOX_BACKUP__KEEP: '1' })
   const backupDirectory = join(box.directory, 'shelf')

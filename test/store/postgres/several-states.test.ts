@@ -4,12 +4,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, test } from 'vitest'
 import { parsePostgresUrl } from '../../../src/config/database/postgres-url.ts'
 import { takeServerSnapshot } from '../../../src/ops/backup/server-snapshot.ts'
+import { passphraseFile, pillarbox } from '../../ops/backup/command.ts'
 import { type Appliance, appliance } from '../../support/appliance.ts'
 import { attempt } from '../../support/people.ts'
 import { folder } from '../../support/folder.ts'
 import { severalBoxes } from './boxes.ts'
 import { heartbeat } from './queue-of-box.ts'
-import { serverOfFile } from './server.ts'
+import { emptyDatabase, serverOfFile } from './server.ts'
 
 const postgres = serverOfFile()
 const password = 'a long and quiet evening'
@@ -157,4 +158,45 @@ test('a backup of one of several boxes has the document of all, and each event h
   database.close()
   expect(rows.map(({ id }) => id)).toEqual(placed.map(({ id }) => id))
   expect(rows[0]!.seq).toBeGreaterThan(0)
+})
+
+test('a move to SQLite takes along the accounts that were added at another box', async () => {
+  const [one, other] = await severalBoxes(postgres())
+  await one.app.stop()
+  const { id } = await other.app.accounts.add({ name: 'second', email: 'eve@example.com', password })
+  await other.app.stop()
+  expect(await pillarbox(one, 'move', '--to', 'sqlite')).toMatchObject({ status: 0, errors: '' })
+  expect(documentOf(one)).toEqual(documentOf(other))
+  const { PILLARBOX_DATABASE__URL: _url, ...env } = one.env
+  const alone = await appliance(env)
+  expect((await attempt(alone, { email: 'eve@example.com', password })).status).toBe(200)
+  expect((await alone.app.accounts.list()).map((account) => account.id)).toContain(id)
+})
+
+test('the accounts of a box that is moved or restored for several are those of the box that starts first', async () => {
+  const box = await appliance()
+  await box.app.accounts.add({ name: 'second', email: 'eve@example.com', password })
+  await box.app.stop()
+  const passphrase = ['--passphrase-file', passphraseFile(box.directory)]
+  const file = join(box.directory, 'box.tar')
+  expect(await pillarbox(box, 'backup', file, ...passphrase)).toMatchObject({ status: 0, errors: '' })
+  const on = async (database: string): Promise<Appliance> => {
+    await emptyDatabase(postgres(), database)
+    const settings = { PILLARBOX_DATABASE__URL: postgres().url(database), PILLARBOX_DATABASE__SEVERAL: 'true' }
+    return { ...box, env: { ...box.env, ...settings, PILLARBOX_KEYS_DIR: join(box.directory, 'data-keys') } }
+  }
+  const moved = await on('moved_for_several')
+  expect(await pillarbox(moved, 'move', '--to', 'postgres')).toMatchObject({ status: 0, errors: '' })
+  const second = await another(moved, {})
+  expect(documentOf(second)).toEqual(documentOf(box))
+  edit(second, ({ accounts }) => (accounts[0]!.limits = { identities: 1 }))
+  await second.app.reread()
+  await second.app.stop()
+
+  // the directory of the second box is that of before the restore
+  const restored = await on('restored_for_several')
+  restored.env['PILLARBOX_DATA_DIR'] = join(folder(), 'data')
+  expect(await pillarbox(restored, 'restore', file, ...passphrase)).toMatchObject({ status: 0, errors: '' })
+  const again = await another(restored, { PILLARBOX_DATA_DIR: second.env['PILLARBOX_DATA_DIR']! })
+  expect(documentOf(again)).toEqual(documentOf(box))
 })
