@@ -51,7 +51,10 @@ const defaultUncounted = 1024
 /** Events redacted in one transaction. */
 const batchSize = 100
 
-const hidden = sql`EXISTS (SELECT 1 FROM hidden_events WHERE hidden_events.seq = events.seq)`
+/** Hidden by `hide`, or of a message of a deleted identity, which may have any number of them. */
+const hidden = sql`(EXISTS (SELECT 1 FROM hidden_events WHERE hidden_events.seq = events.seq)
+  OR (events.type LIKE 'email.%' OR events.type LIKE 'sms.%')
+  AND EXISTS (SELECT 1 FROM identities WHERE identities.id = events.identity_id AND identities.status = 'deleted'))`
 
 /** About how many bytes an event has, as SQL that does not read its texts. */
 export const eventSize = sql`CASE WHEN ${hidden} THEN 0
@@ -159,7 +162,7 @@ export class EventLog {
       if (last) this.#cleared.set(identityId, Math.max(last.seq, this.#cleared.get(identityId) ?? 0))
       else this.#cleared.delete(identityId)
     })
-    await this.#dropCaches(tx)
+    await this.dropCaches(tx)
     return last !== undefined
   }
 
@@ -172,7 +175,7 @@ export class EventLog {
     await tx.run(
       sql`INSERT INTO hidden_events (seq, data, blob_id) SELECT seq, '', NULL FROM events WHERE resource_id = ${resourceId}`,
     )
-    await this.#dropCaches(tx)
+    await this.dropCaches(tx)
   }
 
   /** Shows the data that `hide` hid. */
@@ -182,6 +185,12 @@ export class EventLog {
         WHERE hidden_events.seq = events.seq AND hidden_events.data <> '' AND resource_id = ${resourceId}`,
     )
     await this.#unhide(tx, resourceId)
+  }
+
+  /** Drops what is cached of events once the transaction, which hides or shows data of some, is committed. */
+  async dropCaches(tx: Transaction): Promise<void> {
+    await this.#database.caches.invalidate(tx, 'redactions')
+    tx.afterCommit(() => this.#redacted())
   }
 
   /** Adds a listener that is called after each redaction: caches of events must be dropped. */
@@ -356,12 +365,7 @@ export class EventLog {
 
   async #unhide(tx: Transaction, resourceId: string): Promise<void> {
     await tx.run(sql`DELETE FROM hidden_events WHERE seq IN (SELECT seq FROM events WHERE resource_id = ${resourceId})`)
-    await this.#dropCaches(tx)
-  }
-
-  async #dropCaches(tx: Transaction): Promise<void> {
-    await this.#database.caches.invalidate(tx, 'redactions')
-    tx.afterCommit(() => this.#redacted())
+    await this.dropCaches(tx)
   }
 
   #redacted(): void {

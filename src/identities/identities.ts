@@ -219,6 +219,8 @@ export class Identities {
     await tx.run(sql`UPDATE identities SET status = 'deleted', updated_at = ${this.#now()} WHERE id = ${id}`)
     await this.#deps.plan.add(tx, account_id, 'storage_bytes', -(stored_bytes + media_bytes))
     for (const leave of this.#leaving) await leave(tx, id)
+    // those of its messages are hidden from now on
+    await this.#deps.events.dropCaches(tx)
     await this.#deps.events.append(tx, identityDeleted, {
       account_id,
       identity_id: id,

@@ -19,6 +19,9 @@ import { type SmsRow, emitSms } from './rows.ts'
 /** The kind of these deliveries in the queue; the lane is the provider and the number. */
 export const smsKind = 'sms'
 
+/** The answer of an attempt while the identity is suspended. */
+export const suspended = 'the identity that sent it is suspended'
+
 export interface SmsLoad {
   sms_id: string
 }
@@ -153,7 +156,7 @@ export class SmsCourier implements Courier<SmsLoad, SmsSendResult> {
     if (await hasOptedOut(database, sender, recipient)) {
       throw refused('recipient_opted_out', `${recipient} opted out of this number (STOP) before the message could be sent.`)
     }
-    if (holder.status === 'suspended') throw new TemporaryFailure('the identity that sent it is suspended')
+    if (holder.status === 'suspended') throw new TemporaryFailure(suspended)
   }
 }
 

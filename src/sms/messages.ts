@@ -6,6 +6,7 @@ import { conflict, Fault, invalid, notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import { type Caller, makerOf } from '../core/scopes.ts'
 import type { HoldState, Page } from '../core/shapes.ts'
+import { attemptsOf } from '../queue/history.ts'
 import type { Queue } from '../queue/queue.ts'
 import { endSome, window } from '../identities/cascade.ts'
 import type { Identities } from '../identities/identities.ts'
@@ -15,7 +16,7 @@ import type { Holds } from '../policy/holds.ts'
 import type { PolicyCheck } from '../policy/policy-check.ts'
 import { join, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { Rows } from '../store/rows.ts'
-import { smsKind, type SmsLoad } from './courier.ts'
+import { smsKind, type SmsLoad, suspended } from './courier.ts'
 import { digestOf, giveBack } from './held-sms.ts'
 import { type NewSms, type Sms, type SmsChange, type SmsError, type SmsFilter, smsHeld } from './model.ts'
 import { notConfigured, type Numbers } from './numbers.ts'
@@ -185,6 +186,21 @@ export class Messages {
       await tx.run(sql`UPDATE sms SET status = 'failed' WHERE id = ${id}`)
       return 1
     })
+  }
+
+  /** Attempts now what waits only because the identity was suspended, in the transaction that makes it active. */
+  async resume(tx: Transaction, identityId: string): Promise<void> {
+    const { queue } = this.#deps
+    const rows = await tx.all<{ id: string }>(
+      sql`SELECT deliveries_queue.id FROM phone_numbers JOIN deliveries_queue ON kind = ${smsKind}
+        AND lane = phone_numbers.provider || ' ' || number AND deliveries_queue.account_id = phone_numbers.account_id AND state = 'waiting'
+        WHERE identity_id = ${identityId} AND phone_numbers.status = 'active' ORDER BY due_at, deliveries_queue.seq LIMIT ${window}`,
+    )
+    const attempts = await attemptsOf(
+      tx,
+      rows.map(({ id }) => id),
+    )
+    for (const [id, its] of attempts) if (its.at(-1)?.answer === suspended) await queue.retryNow(tx, id)
   }
 
   /** The rows of one identity: a SELECT without ORDER BY. */

@@ -92,6 +92,7 @@ export class SmsModule implements Module {
     this.messages = new Messages({ ...common, rules: () => this.#settings })
     holds.serve('sms', new HeldMessages(common))
     deps.identities.onRemove((tx, identityId) => this.numbers.abandon(tx, identityId))
+    deps.identities.onResume((tx, identityId) => this.messages.resume(tx, identityId))
     deps.cascade.add((tx, identityId, after) => this.messages.cancel(tx, identityId, after))
     const inbound = new Inbound({ ...common, mediaLimit: () => this.#settings.media_limit })
     this.#missedMessages = new MissedMessages({ ...common, inbound })

@@ -45,12 +45,26 @@ test('what waited for a number that was given back has failed; what waits for a 
   await opened.call('PATCH', `/v1/identities/${ada.id}`, { status: 'suspended' })
   await later()
   expect([(await get(sms.id))['status'], stub.messages]).toEqual(['queued', []])
-  await opened.call('PATCH', `/v1/identities/${ada.id}`, { status: 'active' })
   await opened.call('DELETE', `/v1/identities/${ada.id}/phone`)
+  await opened.call('PATCH', `/v1/identities/${ada.id}`, { status: 'active' })
   await later()
   await becomes(sms.id, 'failed')
   expect(await get(sms.id)).toMatchObject({ error: { code: 'number_given_back' } })
   expect(stub.messages).toEqual([])
+})
+
+test('what waited for a suspended identity is sent when it is active again; what Twilio put off goes on waiting', async () => {
+  const { stub, opened, ada, sms, send, get, becomes, later } = await putOff()
+  stub.next('POST', refuses(429, 20429, 'Too Many Requests', { 'Retry-After': '7200' }))
+  const other = await send(friend, 'of two hours')
+  await opened.settled()
+  await opened.call('PATCH', `/v1/identities/${ada.id}`, { status: 'suspended' })
+  await later()
+  expect([(await get(sms.id))['status'], stub.messages]).toEqual(['queued', []])
+  await opened.call('PATCH', `/v1/identities/${ada.id}`, { status: 'active' })
+  await becomes(sms.id, 'sent')
+  expect((await get(other.id))['status']).toBe('queued')
+  expect(stub.messages.map(({ Body }) => Body)).toEqual(['Hello'])
 })
 
 test('a message that Twilio was not asked to take when the box stopped is sent after the start', async () => {

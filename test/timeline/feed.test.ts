@@ -52,6 +52,20 @@ test('the feed has the events of all identities and of none, newest first, and w
   expect(own.data).toEqual([body.data[0]])
 })
 
+test('messages of a deleted identity are out of reach in the feed too, from that moment on', async () => {
+  const box = await appliance()
+  const { body: ada } = await box.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: bob } = await box.call('POST', '/v1/identities', { name: 'Bob' })
+  for (const { email } of [ada, bob]) await deliver(box.smtp, { to: email, raw: mail('Hello') })
+  const { body: before } = await box.call('GET', '/v1/events?types=email.received')
+  await box.call('DELETE', `/v1/identities/${ada.id}`)
+  const [ofBob, ofAda] = before.data
+  const { body: after } = await box.call('GET', '/v1/events?types=email.received')
+  expect(after.data).toEqual([ofBob, { ...ofAda, data: { id: ofAda.data.id, deleted: true } }])
+  const { body: last } = await box.call('GET', '/v1/events?types=identity.deleted')
+  expect(last.data).toMatchObject([{ data: { id: ada.id, name: 'Ada', status: 'deleted' } }])
+})
+
 test('the since of an answer gives each later event once, whatever there was before', async () => {
   const box = await appliance()
   const { body: nothing } = await box.call('GET', '/v1/events')
