@@ -131,7 +131,7 @@ async function recount(tx: Transaction, id: string, by: { messages: number; unre
   )
 }
 
-/** Messages that are read for the participants of a thread, the newest ones, and octets of their addresses and names together. */
+/** Messages that are read for the participants of a thread, the newest ones, and bytes of their addresses and names together. */
 const maxRecounted = 1000
 const maxRecountedOctets = 512 * 1024
 

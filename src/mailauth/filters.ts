@@ -89,7 +89,7 @@ function headersOf(envelope: Envelope, password: string | undefined): string[] {
   const headers = ['IP', envelope.remote_address, 'Helo', envelope.helo, 'From', envelope.mail_from, 'Queue-Id', envelope.session]
   for (const recipient of envelope.recipients) headers.push('Rcpt', recipient)
   if (password !== undefined) headers.push('Password', password)
-  // Header values are sent as Latin-1, which passes UTF-8 octets unchanged. Line breaks and other controls become spaces.
+  // Header values are sent as Latin-1, which passes UTF-8 bytes unchanged. Line breaks and other controls become spaces.
   return headers.map((text) => Buffer.from(text.replace(/\p{Cc}/gu, ' ')).toString('latin1'))
 }
 

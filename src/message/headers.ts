@@ -7,14 +7,14 @@ export interface HeaderField {
   name: string
   /** Unfolded (RFC 5322 2.2.3) and trimmed. Encoded words are not decoded. Raw 8-bit text is decoded as UTF-8, else by the charset of the body. */
   value: string
-  /** True if the octets are UTF-8: otherwise another charset of the body would give another value. */
+  /** True if the bytes are UTF-8: otherwise another charset of the body would give another value. */
   isUtf8: boolean
-  /** Octets of the field in the message, its line end included: `raw.subarray(start, end)`. */
+  /** Bytes of the field in the message, its line end included: `raw.subarray(start, end)`. */
   start: number
   end: number
 }
 
-/** The number of header octets that are read. */
+/** The number of header bytes that are read. */
 export const headerLimit = 256 * 1024
 
 /** The header fields in order; lines that are not fields are skipped. Reads at most 256 KiB, in linear time, and never throws. */
@@ -96,7 +96,7 @@ function unfolded(text: string): string {
   return text.includes('\n') ? text.replace(/\r?\n/g, '').trim() : text.trim()
 }
 
-// Raw header octets that are not valid UTF-8 are usually in the charset of the body.
+// Raw header bytes that are not valid UTF-8 are usually in the charset of the body.
 function decode(raw: Buffer, fields: readonly HeaderField[], contentType: string): void {
   let fallback: TextDecoder | undefined
   for (const field of fields) {

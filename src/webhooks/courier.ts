@@ -241,7 +241,7 @@ export function readAnswer(stored: string | null): AttemptAnswer {
   return stored === null ? answerWith({}) : answerOf(readStoredAnswer(stored) as AttemptAnswer | string)
 }
 
-/** The most octets of JSON of a stored body, without its quotes: control characters take six each. */
+/** The most bytes of JSON of a stored body, without its quotes: control characters take six each. */
 const longestBody = 2046
 
 function answerWith(part: Partial<AttemptAnswer>): AttemptAnswer {

@@ -61,7 +61,7 @@ ${importOf([...imported, 'Page'].toSorted(), './types.ts')}
 /**
  * The calls by group. A line with a path is the beginning of those that follow: each is a method with its HTTP method (GET is left out), the rest of its
  * path, and what else there is. \`query\`, \`body\` or \`octets\` is sent; \`page\` (which takes a query), \`text\` or \`bytes\` comes back instead of an object. A POST
- * takes an Idempotency-Key, unless it sends octets.
+ * takes an Idempotency-Key, unless it sends bytes.
  */
 export const methods = {
 ${groups.map((group) => tableOf(group, own(group))).join('\n')}
