@@ -91,6 +91,16 @@ export function hasDirectionControls(text: string): boolean {
 const directionControls = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 const allDirectionControls = new RegExp(directionControls, 'gu')
 
+/** A text as one line: white space in runs is one space. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+/** The text with a capital first letter. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
 /** The first `max` characters of a text; one less when that would cut a surrogate pair. */
 export function upToLength(text: string, max: number): string {
   if (text.length <= max) return text

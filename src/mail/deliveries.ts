@@ -1,5 +1,5 @@
 import { readStoredAnswer } from '../queue/courier.ts'
-import { type Attempt, attemptsOf } from '../queue/history.ts'
+import { type Attempt, attemptsOf, outcomes } from '../queue/history.ts'
 import { join, type Reader, sql } from '../store/database.ts'
 import type { Delivery, DeliveryAttempt, Email } from './model.ts'
 
@@ -85,8 +85,6 @@ async function recipientsOf(reader: Reader, emailIds: string[]): Promise<Recipie
     sql`SELECT * FROM email_recipients WHERE email_id IN (${join(emailIds)}) ORDER BY email_id, position`,
   )
 }
-
-const outcomes = { done: 'delivered', failed: 'failed', deferred: 'deferred', interrupted: 'interrupted' } as const
 
 function deliveryAttemptOf({ number, started_at, ended_at, outcome, answer }: Attempt): DeliveryAttempt {
   const result = readAttempt(answer)

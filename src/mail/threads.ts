@@ -6,6 +6,7 @@ import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import { type Page, type Paging, picked } from '../core/shapes.ts'
+import { oneLine } from '../core/text.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { firstOrLastById, mailbox } from './address.ts'
@@ -240,7 +241,7 @@ function subjectKey(subject: string): string {
       '',
     )
   }
-  return text.replace(/\s+/g, ' ').trim()
+  return oneLine(text)
 }
 
 function participantsKey(message: Pick<ThreadInput, 'own' | 'others'>): string {

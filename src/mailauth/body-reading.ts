@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { firstValue, headEnd, type HeaderField, headersOf } from '../message/headers.ts'
+import { firstValue, headEnd, type HeaderField, headersOf, isSpace } from '../message/headers.ts'
 import { mediaTypeIn, type ParameterizedValue, plainText } from '../message/mime/content-type.ts'
-import { type Leaf, leavesOf } from '../message/mime/leaves.ts'
+import { type Leaf, leavesOf, lineEnd } from '../message/mime/leaves.ts'
 
 /**
  * Checks the fields that determine how the body is decoded (RFC 2045 3, RFC 2183) and that a signature does not cover. Returns why they may have been
@@ -335,13 +335,4 @@ function boundariesIn(raw: Buffer): ReadonlySet<string> | null {
 
 function relaxed(line: string): string {
   return line.replace(/[ \t]+/g, ' ').trimEnd()
-}
-
-function lineEnd(raw: Buffer, from: number): number {
-  const end = raw.indexOf(0x0a, from)
-  return end === -1 ? raw.length : end + 1
-}
-
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x09
 }

@@ -26,7 +26,7 @@ export function headersOf(raw: Buffer): HeaderField[] {
   let start = 0
   while (start < limit) {
     let end = lineEnd(head, start)
-    while (end < limit && isBlank(head.charCodeAt(end))) end = lineEnd(head, end)
+    while (end < limit && isSpace(head.charCodeAt(end))) end = lineEnd(head, end)
     const colon = head.slice(start, end).indexOf(':')
     if (colon > 0) {
       const name = head.slice(start, start + colon).trimEnd()
@@ -80,7 +80,8 @@ function lineEnd(head: string, from: number): number {
   return end === -1 ? head.length : end + 1
 }
 
-function isBlank(code: number): boolean {
+/** True for a space or a tab. */
+export function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x09
 }
 

@@ -1,3 +1,4 @@
+import { oneLine } from '../../core/text.ts'
 import { withoutInvisible } from './invisible.ts'
 
 /** What a text does that instructs its reader. */
@@ -42,7 +43,7 @@ export function instructionsIn(text: string): FoundInstruction[] {
       if (left-- === 0) break
       const sentence = sentenceAt(searched, index)
       if (rules.some((rule) => rule.every((part) => part.test(sentence)))) {
-        found.push({ kind, excerpt: sentence.replace(/\s+/g, ' ').trim().slice(0, 80).toWellFormed() })
+        found.push({ kind, excerpt: oneLine(sentence).slice(0, 80).toWellFormed() })
         break
       }
     }

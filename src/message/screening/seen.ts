@@ -201,7 +201,8 @@ function lookIn(around: Appearance, tag: string, all: readonly Styles[]): Elemen
   return first ?? { appearance: around, styles: null }
 }
 
-const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
+/** Of an element without attributes. */
+export const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
 
 function placeIn(parent: Place | null, tag: string, { class: classes, id, others, ...rest }: LookAttributes): Place {
   const names = classes === '' ? [] : classes.trim().split(/\s+/)

@@ -5,7 +5,7 @@ import type { CopiedTable, CopyProgress } from '../../store/copy/copy.ts'
 import { mustBeNoRestore } from '../../store/files.ts'
 import { DirectoryLock } from '../../store/lock.ts'
 import { State } from '../../store/state.ts'
-import { moveFault } from './failures.ts'
+import { refused } from '../backup/faults.ts'
 import { moveToPostgres } from './to-postgres.ts'
 import { moveToSqlite } from './to-sqlite.ts'
 
@@ -26,7 +26,7 @@ export async function moveBox(
 ): Promise<Record<string, CopiedTable>> {
   // before the lock: to stop the box would not help
   if (to === 'sqlite' && database === undefined)
-    throw moveFault('database.url is not set: it names the database that is moved. Nothing was changed.', 'on_sqlite')
+    throw refused('database.url is not set: it names the database that is moved. Nothing was changed.', 'on_sqlite')
   mustBeNoRestore(data_dir)
   const box = boxIn(data_dir)
   const lock = new DirectoryLock(data_dir)
@@ -43,6 +43,6 @@ function boxIn(directory: string): string {
   try {
     return State.parse(JSON.parse(readFileSync(file, 'utf8'))).box_id
   } catch (error) {
-    throw moveFault(`There is no box in ${directory}: ${file} cannot be read. Nothing was changed.`, 'no_box', error)
+    throw refused(`There is no box in ${directory}: ${file} cannot be read. Nothing was changed.`, 'no_box', error)
   }
 }
