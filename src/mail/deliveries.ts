@@ -49,7 +49,6 @@ export async function deliveriesWithHistory(reader: Reader, emailId: string): Pr
   }))
 }
 
-/** The delivery of a recipient row. */
 export function deliveryOf(row: RecipientRow): Delivery {
   const { address, status, smtp_code, enhanced_code, response, mx, tls, attempts, next_attempt_at, delivered_at } = row
   return { recipient: address, status, smtp_code, enhanced_code, response, mx, tls, attempts, next_attempt_at, delivered_at }

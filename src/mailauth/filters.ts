@@ -16,7 +16,7 @@ export interface RspamdSettings {
 }
 
 /** The result of a filter. `defer` asks the sender to try again later. */
-export interface FilterResult {
+interface FilterResult {
   action: 'keep' | 'spam' | 'reject' | 'defer'
   /** The SMTP reply when the message is not accepted. */
   reply: { code: number; enhanced: string; text: string } | null

@@ -5,7 +5,7 @@ import { decodeWords } from './mime/mailparser.ts'
 import { writtenText } from './written-text.ts'
 
 /** An attachment of text as a scan reads it. */
-export interface AttachedText {
+interface AttachedText {
   /** All that programs may read in it. */
   text: string
   /** False where there is more in it than that text says: bytes of a program or an archive, an unknown character set, long HTML, or an encoded part of a message. */

@@ -57,7 +57,6 @@ export function isFieldsThroughout(raw: Buffer, fields: readonly HeaderField[]):
   return at === raw.length || (raw[at] === 0x0d && raw[at + 1] === 0x0a)
 }
 
-/** The value of the first field of this name. */
 export function firstValue(fields: readonly HeaderField[], name: string): string | undefined {
   return fields.find((field) => field.name === name)?.value
 }

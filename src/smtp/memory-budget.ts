@@ -2,7 +2,7 @@ import { ConnectionLimiter, type ConnectionLimits } from '../net/connection-limi
 import { networkShares, networksOf } from '../net/networks.ts'
 
 /** The largest message, in bytes, that counts as small: it has a place of its own, however much larger ones hold. */
-export const smallMessage = 65_536
+const smallMessage = 65_536
 
 /** One message's share of a memory budget. */
 export interface MemoryShare {

@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net'
 import { headerLimit } from '../message/headers.ts'
 import type { Envelope } from '../mail/model.ts'
 
-export interface Trace {
+interface Trace {
   envelope: Envelope
   /** Our host name: the `by` of Received. */
   hostname: string

@@ -4,7 +4,7 @@ import { withoutInvisible } from './invisible.ts'
 /** What a text does that instructs its reader. */
 export type Instruction = 'override' | 'secrecy' | 'disclosure' | 'role' | 'marker'
 
-export interface FoundInstruction {
+interface FoundInstruction {
   kind: Instruction
   /** The sentence, as it was compared; at most 80 characters. */
   excerpt: string

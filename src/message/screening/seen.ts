@@ -13,7 +13,7 @@ import type { Place } from './selectors.ts'
 import { StyleSheet } from './style-sheet.ts'
 
 /** Where a text is that a person who looks at the message does not see. */
-export type UnseenPlace = Exclude<Hiding, 'code'> | 'comment' | 'attribute'
+type UnseenPlace = Exclude<Hiding, 'code'> | 'comment' | 'attribute'
 
 /** What a person sees of HTML, and what not. */
 export interface SeenText {

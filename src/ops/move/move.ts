@@ -9,7 +9,7 @@ import { refused } from '../backup/faults.ts'
 import { moveToPostgres } from './to-postgres.ts'
 import { moveToSqlite } from './to-sqlite.ts'
 
-export interface MoveInput {
+interface MoveInput {
   data_dir: string
   /** The database of the settings. */
   database: PostgresTarget | undefined
