@@ -175,7 +175,11 @@ export class App {
 
   /** All scheduled jobs, as declared. */
   get jobs(): CronJob[] {
-    const sweep: CronJob = { name: 'sweep-idempotency', schedule: '17 * * * *', run: async () => void (await this.#http.sweep()) }
+    const sweep: CronJob = {
+      name: 'sweep-idempotency',
+      schedule: '17 * * * *',
+      run: async () => void (await this.#idempotency.sweep()),
+    }
     return [...this.#modules.flatMap((module) => module.jobs ?? []), ...this.#queue.jobs, sweep]
   }
 
@@ -365,7 +369,6 @@ export class App {
   }
 }
 
-/** The settings of the HTTP server, with its certificates. */
 function httpSettings(config: Config, certificates: ServedCertificate): HttpSettings {
   const { http, metrics } = config
   return {

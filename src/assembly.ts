@@ -189,8 +189,8 @@ export function assemble(basis: Deps): {
     exists: (id) => people.accounts.exists(id),
     log: logOf('policy'),
   })
-  mail.onVerdict(reporting.received)
-  sending.onTls(reporting.connected)
+  mail.inbox.onVerdict(reporting.received)
+  sending.transport.onTls(reporting.connected)
   const sms = new SmsModule({ ...common, policy, trash, identities, cascade, queue, urls, fetches, log: logOf('sms') })
   identities.equip(sms.numbers)
   const readers = { clock, events, identities, emails: mail.emails, sms: sms.messages }
@@ -215,7 +215,7 @@ export function assemble(basis: Deps): {
     keyOf: (key) => idOfKey(database, key),
     listening: () => presentListeners(basis.httpAddresses(), mail),
     lookUpDomains: ours.domainStatus,
-    probe: (domain, signal) => sending.probe(domain, signal),
+    probe: (domain, signal) => sending.transport.probe(domain, signal),
     isOurs: (domain) => domains.receives(domain),
     sendingRights,
     answerText: (kind, answer) => queue.answerText(kind, answer),

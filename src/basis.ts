@@ -17,13 +17,11 @@ export interface Basis {
   database: Database
   space: Space
   metrics: Metrics
-  /** The log of events. */
   events: EventLog
   /** The audit log. */
   audit: AuditRecorder
   /** The cursors of lists. */
   cursors: Cursors
-  /** The types of events. */
   types: EventTypes
   /** The account of the operator. */
   account: string

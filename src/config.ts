@@ -293,11 +293,6 @@ export async function loadConfig(sources: Sources): Promise<Config> {
   return config.master_key_file === undefined && existsSync(handed) ? { ...config, master_key_file: handed } : config
 }
 
-/** The settings that only a restart puts into effect. */
-export const restartOnly: string[] = settingsOf(sections(Config))
-  .filter(({ restart }) => restart)
-  .map(({ name }) => name)
-
 /** The settings that differ, by whether they require a restart. */
 export function changed(before: Config, after: Config): { reloadable: string[]; restart: string[] } {
   const different = settingsOf(sections(Config)).filter(({ path }) => !isDeepStrictEqual(read(before, path), read(after, path)))

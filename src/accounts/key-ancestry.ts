@@ -5,7 +5,6 @@ import { isOfLiving } from '../identities/row.ts'
 import { empty, type Reader, sql, type Sql, type Transaction } from '../store/database.ts'
 import type { ApiKey } from './model.ts'
 
-/** A row of `api_keys`. */
 export interface KeyRow extends Omit<ApiKey, 'scopes' | 'rate_limit'>, SecretEnds {
   seq: number
   account_id: string
@@ -27,7 +26,6 @@ interface SecretEnds {
   former_until: string | null
 }
 
-/** 1 for a row of `api_keys` whose account is stopped. */
 export const isStopped = sql`EXISTS (SELECT 1 FROM stopped_accounts WHERE stopped_accounts.account_id = api_keys.account_id)`
 
 /**
@@ -95,16 +93,15 @@ export class Origins {
   }
 
   /**
-   * Something scheduled for a time (ISO 8601) must not outlive a former secret that the caller comes from. Throws Fault 403, code
-   * `beyond_own`, with this parameter.
+   * What is sent at `send_at` (ISO 8601) must not outlive a former secret that the caller comes from. Throws Fault 403, code `beyond_own`.
    */
-  async requireInGrace(reader: Reader, caller: Who, at: string, param: string): Promise<void> {
+  async requireInGrace(reader: Reader, caller: Who, sendAt: string): Promise<void> {
     const until = await this.formerUntil(reader, caller)
-    if (Date.parse(at) <= until) return
+    if (Date.parse(sendAt) <= until) return
     throw new Fault(
       'forbidden',
-      `This secret of the key was replaced, or the secret that created the key was: ${param} can be no later than its end at ${iso(until)}. Use the new secret.`,
-      { code: 'beyond_own', param },
+      `This secret of the key was replaced, or the secret that created the key was: send_at can be no later than its end at ${iso(until)}. Use the new secret.`,
+      { code: 'beyond_own', param: 'send_at' },
     )
   }
 

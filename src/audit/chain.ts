@@ -39,7 +39,7 @@ const beginning = Buffer.from('pillarbox audit 1\n')
 const absent = Buffer.from('-')
 
 /** What does not fit. */
-export interface ChainFault {
+interface ChainFault {
   /** The row, or the first that is missing. */
   seq: number
   what: string

@@ -23,7 +23,7 @@ import {
 import { budgetState, type CardRow, rollOver, rowOf, spentAt, toCard } from './row.ts'
 import { readSecret } from './secrets.ts'
 
-export type HeldCardReveals = HeldReveals<'card', CardRow>
+type HeldCardReveals = HeldReveals<'card', CardRow>
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   ledger: Ledger

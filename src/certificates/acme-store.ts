@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import * as z from 'zod'
+import { attempt } from '../core/fault.ts'
 import { flaw, type Pair, write } from './pair.ts'
 import type { SharedFiles } from './shared-files.ts'
 
@@ -55,7 +56,7 @@ export class AcmeStore {
     return this.#inTurn(async () => {
       if (this.#shared) await this.#takeOver(this.#shared)
       const kept = await textAt(this.#path('state.json'))
-      const read = States.safeParse(kept === undefined ? {} : attempt(() => JSON.parse(kept)))
+      const read = States.safeParse(kept === undefined ? {} : attempt((): unknown => JSON.parse(kept)))
       // it only holds the next attempt: a damaged one is treated as missing
       this.#states = read.success ? read.data : {}
     })
@@ -151,13 +152,5 @@ async function textAt(path: string): Promise<string | undefined> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
-  }
-}
-
-function attempt(work: () => unknown): unknown {
-  try {
-    return work()
-  } catch {
-    return undefined
   }
 }

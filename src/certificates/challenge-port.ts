@@ -4,7 +4,8 @@ import { Listener } from '../http/server/listener.ts'
 import { newId } from '../core/ids.ts'
 import { ConnectionLimiter } from '../net/connection-limiter.ts'
 import type { Endpoint } from '../net/listen.ts'
-import { challengePath, type Challenges } from './challenges.ts'
+import { challengePath } from '../http/server/health.ts'
+import type { Challenges } from './challenges.ts'
 
 /** A CA needs few connections, and gets them also where strangers hold all: those of the network with most give way. */
 const maxConnections = 1000

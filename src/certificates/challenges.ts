@@ -1,9 +1,7 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { challengePath } from '../http/server/health.ts'
 import type { SharedChallenges } from './shared-challenges.ts'
-
-/** The path of challenges (RFC 8555 8.3). */
-export const challengePath = '/.well-known/acme-challenge/'
 
 /** The pending http-01 challenge responses. */
 export class Challenges {

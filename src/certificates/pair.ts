@@ -2,6 +2,7 @@ import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 import { chmod, open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { attempt } from '../core/fault.ts'
 
 /** A certificate with its chain, and its private key; PEM texts. */
 export interface Pair {
@@ -58,14 +59,6 @@ function issuerOf(distinguished: string): string {
   })
   const said = new Map(attributes)
   return said.get('O') ?? said.get('CN') ?? distinguished.replaceAll('\n', ', ')
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work()
-  } catch {
-    return undefined
-  }
 }
 
 /** Replaces a file atomically: readers get the old or the new content, also after a power failure. */

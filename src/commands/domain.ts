@@ -1,11 +1,9 @@
 import type { Command } from 'commander'
 import type { Domain } from '../domains/model.ts'
 import type { Alias, ReducedIdentity } from '../identities/model.ts'
-import { type Box, everyOne, identityNamed, ofBox, onBox, type Printed } from './support/box.ts'
+import { type Box, everyOne, identityNamed, ofBox, onBox, type Printed, whichIdentity } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { table } from './support/say.ts'
-
-const whichIdentity = 'its id, name or e-mail address'
 
 export function addDomainCommand(program: Command): void {
   const domain = program.command('domain').description('hosted domains')

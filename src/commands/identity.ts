@@ -1,18 +1,26 @@
 import type { Command } from 'commander'
 import type { Identity, ReducedIdentity, Storage } from '../identities/model.ts'
-import { type Box, type BoxOptions, everyOne, identityNamed, ofBox, onBox, opened, type Printed } from './support/box.ts'
+import {
+  type Box,
+  type BoxOptions,
+  everyOne,
+  identityNamed,
+  ofBox,
+  onBox,
+  opened,
+  type Printed,
+  whichIdentity,
+} from './support/box.ts'
 import { confirmed } from './support/prompt.ts'
 import { bytes, say, table } from './support/say.ts'
 
 type Whole = Identity & { storage: Storage }
 
-const which = 'its id, name or e-mail address'
-
 export function addIdentityCommand(program: Command): void {
   const identity = program.command('identity').description('identities of an account')
   const add = (name: string, words: string): Command => ofBox(identity.command(name).description(words))
   add('list', 'list all identities, newest first').action(onBox(list))
-  add('show', 'show one identity and its storage').argument('<identity>', which).action(onBox(show))
+  add('show', 'show one identity and its storage').argument('<identity>', whichIdentity).action(onBox(show))
   add('create', 'create an identity with its own address')
     .argument('[name]', 'its name (default: generated)')
     .option('--username <local part>', 'local part of its address (default: derived from the name)')
@@ -21,17 +29,17 @@ export function addIdentityCommand(program: Command): void {
     .option('--expires-at <time>', 'delete it at this time (ISO 8601)')
     .action(onBox(create))
   add('suspend', 'suspend it: it can neither receive nor send')
-    .argument('<identity>', which)
+    .argument('<identity>', whichIdentity)
     .action(onBox(turn('suspended')))
   add('activate', 'reactivate a suspended identity')
-    .argument('<identity>', which)
+    .argument('<identity>', whichIdentity)
     .action(onBox(turn('active')))
   add('expire', 'delete it at this time, or no longer')
-    .argument('<identity>', which)
+    .argument('<identity>', whichIdentity)
     .argument('<time>', 'ISO 8601, or never')
     .action(onBox(expire))
   add('delete', 'delete it and its data')
-    .argument('<identity>', which)
+    .argument('<identity>', whichIdentity)
     .option('--yes', 'do not ask for confirmation', false)
     .action(onBox(remove))
 }

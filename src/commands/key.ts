@@ -9,6 +9,7 @@ import {
   onBox,
   openedExclusively,
   type Printed,
+  whichIdentity,
 } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { say, table } from './support/say.ts'
@@ -24,7 +25,7 @@ export function addKeyCommand(program: Command): void {
   add('create', 'create an API key, and print it once')
     .option('--label <label>', 'its purpose', 'unnamed')
     .option('--scope <scope...>', 'its scopes (default: all)')
-    .option('--identity <identity>', 'bind it to one identity: its id, name or e-mail address')
+    .option('--identity <identity>', `bind it to one identity: ${whichIdentity}`)
     .option('--expires <time>', 'time of expiry: an ISO 8601 time such as 2027-01-31T00:00:00Z')
     .option('--rate-limit <calls>', 'calls a minute; 0 is no limit (default: from the settings)', wholeNumber(0))
     .action(onBox(create))

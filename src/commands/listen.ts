@@ -4,7 +4,7 @@ import { second } from '../core/clock.ts'
 import type { RealtimeToken } from '../realtime/model.ts'
 import type { EventEnvelope } from '../timeline/model.ts'
 import { newSecret, signatureHeaders, signingKey, type WebhookKey } from '../webhooks/signature.ts'
-import { identityNamed } from './support/box.ts'
+import { identityNamed, whichIdentity } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { remark, say, withJson } from './support/say.ts'
 
@@ -38,7 +38,7 @@ export function addListenCommand(program: Command): void {
     )
     .requiredOption('--forward <url>', 'where the program receives webhooks: http://localhost:3000/hook')
     .addOption(program.createOption('--url <url>', 'the API of the box').default('http://127.0.0.1:8080').env('PILLARBOX_URL'))
-    .option('--identity <identity>', 'only events of this one: its id, name or e-mail address')
+    .option('--identity <identity>', `only events of this one: ${whichIdentity}`)
     .option('--event <type...>', 'only events of these types, such as email.received')
     .option('--since <event>', 'begin after this event id or time (default: only new events)')
     .option('--allow-remote', 'also forward to another machine than this one', false)

@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Command } from 'commander'
 import type { Delivery, Email } from '../mail/model.ts'
-import { type Box, type BoxOptions, identityNamed, ofBox, withBox } from './support/box.ts'
+import { type Box, type BoxOptions, identityNamed, ofBox, whichIdentity, withBox } from './support/box.ts'
 import { Failure } from './support/refuse.ts'
 import { say } from './support/say.ts'
 import { wholeNumber } from './support/whole-number.ts'
@@ -24,7 +24,7 @@ export function addSendCommand(program: Command): void {
   const send = program
     .command('send')
     .description('send a test message as an identity; the box must run')
-    .requiredOption('--from <identity>', 'its id, name or e-mail address')
+    .requiredOption('--from <identity>', whichIdentity)
     .requiredOption('--to <address...>', 'its recipients')
     .option('--subject <subject>', 'its subject', 'A test of Pillarbox')
     .option('--text <text>', 'its text (default: standard input)')

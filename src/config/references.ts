@@ -1,6 +1,7 @@
 import { X509Certificate, createPrivateKey } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { attempt } from '../core/fault.ts'
 import type { Assignment } from './environment.ts'
 import type { Draft } from './draft.ts'
 import { type ConfigProblem, unreadable } from './problems.ts'
@@ -82,14 +83,6 @@ function pemFault({ path, name }: Setting, contents: Map<string, string>): strin
   if (!key) return 'must be a private key in PEM form, without a passphrase'
   const certificate = attempt(() => new X509Certificate(contents.get([...path.slice(0, -1), 'cert'].join('.')) ?? ''))
   return certificate && !certificate.checkPrivateKey(key) ? 'must be the private key of the certificate' : undefined
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work()
-  } catch {
-    return undefined
-  }
 }
 
 // Editors and `echo` end a file with a newline that is not part of the secret.

@@ -30,7 +30,6 @@ export function Whole(minimum: number, maximum: number) {
   return z.int({ error }).min(minimum, { error }).max(maximum, { error })
 }
 
-/** `true` or `false`. */
 export const Switch = z.boolean({ error: 'must be true or false' })
 
 /** One of a few words. */

@@ -86,6 +86,20 @@ export function storageFull(
   })
 }
 
+/** 500 with `Retry-After`: this run of the box takes no more work. */
+export function stopping(): Fault {
+  return new Fault('internal_error', 'The box is stopping. Try again later.', { retryAfter: 10 })
+}
+
+/** What the work returns; undefined when it throws. */
+export function attempt<T>(work: () => T): T | undefined {
+  try {
+    return work()
+  } catch {
+    return undefined
+  }
+}
+
 /** Another process has locked the data directory. */
 export class InUse extends Error {}
 

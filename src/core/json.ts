@@ -231,7 +231,8 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return result
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
+/** True for an object that is no list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

@@ -55,7 +55,8 @@ let last: NodeJS.Timeout | undefined
  * is in use. Blocks the main thread for 50 to 100 ms: above 400 MiB once in a second at most, above 500 MiB eight times. What others drop a little later
  * is collected two seconds after: without further work it would be kept.
  */
-export function relieve(now = performance.now()): void {
+export function relieve(): void {
+  const now = performance.now()
   if (now - relieved < 120) return
   const more = process.memoryUsage.rss() - largeProcess.bytes
   if (more < 0) return

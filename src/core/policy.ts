@@ -177,17 +177,17 @@ function isMeant(entry: string, { address, aliases = [], sort }: Recipient): boo
  * A policy as it is stored. Throws Fault invalid_request with the place of a rule that cannot match, that contradicts another or that names what is
  * no address, domain or number.
  */
-export function checkedPolicy({ preset, rules }: Policy, place = 'rules'): Policy {
+export function checkedPolicy({ preset, rules }: Policy): Policy {
   const checked: Rule[] = []
   for (const [index, { when, action }] of rules.entries()) {
-    const at = `${place}.${index}`
+    const at = `rules.${index}`
     const read = {
       ...when,
       ...(when.to ? { to: when.to.map((entry, number) => recipientOf(entry, `${at}.when.to.${number}`)) } : {}),
     }
     const channelsOfRule = possibleChannels(read, at)
     const over = checked.findIndex((earlier) => covers(earlier.when, read, channelsOfRule))
-    if (over !== -1) throw coveredFault(at, { when: read, action }, { at: `${place}.${over}`, rule: checked[over]! })
+    if (over !== -1) throw coveredFault(at, { when: read, action }, { at: `rules.${over}`, rule: checked[over]! })
     checked.push({ when: read, action })
   }
   return { preset, rules: checked }

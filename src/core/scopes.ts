@@ -76,7 +76,6 @@ export interface Caller {
   user_agent: string
 }
 
-/** True if the caller holds any one of these scopes. */
 export function may(caller: Pick<Caller, 'scopes'>, anyOf: readonly Scope[]): boolean {
   return anyOf.some((scope) => caller.scopes.has(scope))
 }

@@ -57,7 +57,6 @@ export function trimEnd(text: string, characters: string): string {
   return text.slice(0, end)
 }
 
-/** Removes `characters` from both ends of a text. */
 export function trimBothEnds(text: string, characters: string): string {
   let start = 0
   while (start < text.length && characters.includes(text[start]!)) start += 1
@@ -83,13 +82,27 @@ export function displayLine(text: string): string {
 
 const spacesAndControls = /[\s\p{Cc}]+/gu
 
-/** True if text has an explicit direction control. */
 export function hasDirectionControls(text: string): boolean {
   return directionControls.test(text)
 }
 
 const directionControls = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 const allDirectionControls = new RegExp(directionControls, 'gu')
+
+/** A text as one line: white space in runs is one space. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+/** A text as it is written in HTML, also within quotation marks. */
+export function htmlEscaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+}
+
+/** The text with a capital first letter. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
 
 /** The first `max` characters of a text; one less when that would cut a surrogate pair. */
 export function upToLength(text: string, max: number): string {

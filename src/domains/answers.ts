@@ -33,7 +33,6 @@ export async function addresses(lookup: Lookup, name: string, ipv6 = true): Prom
   return { values: [...four.values, ...six.values], aliases: [...new Set([...four.aliases, ...six.aliases])] }
 }
 
-/** The CNAME of a name. */
 export async function alias(lookup: Lookup, name: string): Promise<string | undefined> {
   const [target] = await ask<string>(lookup, name, 'CNAME')
   return target?.toLowerCase().replace(/\.$/, '')

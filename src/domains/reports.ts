@@ -11,11 +11,11 @@ type ReportRow = Omit<DomainReport, 'data'> & { seq: number; data: string }
 
 export type NewReport = Omit<DomainReport, 'received_at'>
 
-/** The most reports stored for one domain, and the octets of their data: strangers send them. */
+/** The most reports stored for one domain, and the bytes of their data: strangers send them. */
 const maxReports = 1000
 const maxOctets = 8 * 1024 * 1024
 
-/** The least octets that a report counts in the share of its sender: small ones reach the first limit before the second. */
+/** The least bytes that a report counts in the share of its sender: small ones reach the first limit before the second. */
 const minOctets = Math.floor(maxOctets / maxReports)
 
 /** How far the reports of a domain may exceed both limits until they are trimmed, which costs more than a report. */

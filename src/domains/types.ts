@@ -8,7 +8,6 @@ export interface DkimKey {
   private_key: KeyObject
 }
 
-/** A row of `domains`. */
 export interface DomainRow extends Omit<Domain, 'default' | 'dns_records'> {
   seq: number
   account_id: string

@@ -66,7 +66,7 @@ export function unquoted(text: string): string {
     .replaceAll(/"\s*"/g, '')
 }
 
-/** The most values of a record that are stored, and the most octets of JSON of one, of all, and of a reason: strangers choose them. */
+/** The most values of a record that are stored, and the most bytes of JSON of one, of all, and of a reason: strangers choose them. */
 const maxValues = 10
 const longestValue = 500
 const maxOctets = 3000

@@ -2,7 +2,6 @@ import type { Metrics } from '../core/metrics.ts'
 import type { EventLog } from './log.ts'
 import { endOf } from './positions.ts'
 
-/** Metrics of the event log. */
 export function eventMetrics(metrics: Metrics, events: EventLog): void {
   const written = metrics.counter('pillarbox_events_total', 'Events written to the log, by type', ['type'])
   events.subscribe(({ type }) => written.labels(type).inc())

@@ -36,7 +36,6 @@ import type { ApiDeps, ApiSettings } from './types.ts'
 import { readTarget } from './target.ts'
 import { Upgrades } from './server/upgrades.ts'
 
-/** The state of a request. */
 interface State {
   requestId: string
   /** The start, by `performance.now()`. */
@@ -120,11 +119,6 @@ export class Api {
   /** Counts a malformed request against its address. */
   count(address: string): RateLimitState | undefined {
     return this.#admission.count(address)
-  }
-
-  /** Removes idempotency records older than 24 h. Returns how many. */
-  sweep(): Promise<number> {
-    return this.#deps.idempotency.sweep()
   }
 
   #handler(): RequestListener {

@@ -67,7 +67,7 @@ export class CallAudit {
       if (!recording.recorded) await unwritten(result)
       return result
     } catch (error) {
-      if (error instanceof Fault && recording.recorded) this.#collect('call.failed', declared, error)
+      if (error instanceof Fault && recording.recorded) this.#collectFailure(declared, error)
       else if (error instanceof Fault) recordRefusal(this.#route, this.#call, error, this.#deps)
       throw error
     }
@@ -86,8 +86,8 @@ export class CallAudit {
     else await database.transaction((tx) => audit!.append(tx, entry))
   }
 
-  #collect(action: string, { action: call }: Audited, { code }: Fault): void {
-    const entry = this.#entry({ action }, undefined)
+  #collectFailure({ action: call }: Audited, { code }: Fault): void {
+    const entry = this.#entry({ action: 'call.failed' }, undefined)
     this.#deps.audit!.collect({ ...entry, detail: { call, code } })
   }
 

@@ -75,7 +75,6 @@ interface Row extends Omit<KeptAnswer, 'body'> {
   created_at: string
 }
 
-/** The primary key of `idempotency_keys`. */
 const primaryKey = ['holder', 'method', 'path', 'idempotency_key'] as const
 
 export const sealedAnswers: SealedColumn = {

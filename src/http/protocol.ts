@@ -68,7 +68,6 @@ interface InnerDeps extends CallDeps {
   countFurther: () => void
 }
 
-/** Answers a request by its endpoint. */
 export function handleExchange(endpoint: ProtocolEndpoint, call: Call, deps: InnerDeps): Promise<Answer> {
   const { caller, requestId, search, headers, abort } = call
   const refusal = (route: AnyRoute) => refusalOf(caller, route, deps.operator)

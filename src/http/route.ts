@@ -204,7 +204,6 @@ export function routeOf(tag: string) {
   ): AnyRoute => ({ ...declaration, method, path, tag }) as unknown as AnyRoute
 }
 
-/** A path of a route. */
 export interface RoutePath {
   method: AnyRoute['method']
   /** The whole path, `/v1/identities/:id`. */

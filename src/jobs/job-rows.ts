@@ -3,7 +3,6 @@ import { picked } from '../core/shapes.ts'
 import { join, sql, type Sql } from '../store/database.ts'
 import { Job, Progress } from './model.ts'
 
-/** A row of `jobs`. */
 export type JobRow = Omit<Job, 'progress' | 'result' | 'error'> &
   Progress & {
     seq: number

@@ -119,7 +119,6 @@ export class Jobs {
     this.#presents.set(kind, present)
   }
 
-  /** The number of running jobs by kind. */
   get counts(): Map<string, number> {
     const kinds = Map.groupBy(this.#running.values(), ({ row }) => row.kind)
     return new Map([...kinds].map(([kind, jobs]) => [kind, jobs.length]))

@@ -19,7 +19,7 @@ import {
 import { hostOf, livingRow, type LoginRow, noted, rowOf } from './row.ts'
 import type { Secrets } from './secrets.ts'
 
-export type HeldLoginReveals = HeldReveals<'login', LoginRow>
+type HeldLoginReveals = HeldReveals<'login', LoginRow>
 
 interface Deps extends Pick<Basis, 'database' | 'events' | 'clock'> {
   secrets: Secrets

@@ -24,7 +24,7 @@ function contextOf(slot: number, identityId: string): string {
 }
 
 /** Where a text is, and its size there. */
-export interface Slot {
+interface Slot {
   slot: number
   octets: number
 }

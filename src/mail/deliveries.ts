@@ -1,5 +1,5 @@
 import { readStoredAnswer } from '../queue/courier.ts'
-import { type Attempt, attemptsOf } from '../queue/history.ts'
+import { type Attempt, attemptsOf, outcomes } from '../queue/history.ts'
 import { join, type Reader, sql } from '../store/database.ts'
 import type { Delivery, DeliveryAttempt, Email } from './model.ts'
 
@@ -49,7 +49,6 @@ export async function deliveriesWithHistory(reader: Reader, emailId: string): Pr
   }))
 }
 
-/** The delivery of a recipient row. */
 export function deliveryOf(row: RecipientRow): Delivery {
   const { address, status, smtp_code, enhanced_code, response, mx, tls, attempts, next_attempt_at, delivered_at } = row
   return { recipient: address, status, smtp_code, enhanced_code, response, mx, tls, attempts, next_attempt_at, delivered_at }
@@ -85,8 +84,6 @@ async function recipientsOf(reader: Reader, emailIds: string[]): Promise<Recipie
     sql`SELECT * FROM email_recipients WHERE email_id IN (${join(emailIds)}) ORDER BY email_id, position`,
   )
 }
-
-const outcomes = { done: 'delivered', failed: 'failed', deferred: 'deferred', interrupted: 'interrupted' } as const
 
 function deliveryAttemptOf({ number, started_at, ended_at, outcome, answer }: Attempt): DeliveryAttempt {
   const result = readAttempt(answer)

@@ -22,7 +22,6 @@ export interface EmailDetail extends Partial<
   created_by?: string
 }
 
-/** A row of `emails`. */
 export interface StoredEmail extends Omit<EmailRow, 'read' | 'spam' | 'automated' | 'labels' | 'has_attachments' | 'codes'> {
   seq: number
   from_address: string

@@ -33,7 +33,7 @@ import {
 } from './email-rows.ts'
 import type { Dispatcher } from './types.ts'
 import type { Attachment, Email, EmailChange, EmailRow } from './model.ts'
-import { WorkLimiter, type WorkLimits } from '../net/work-limiter.ts'
+import { messageMemory, WorkLimiter } from '../net/work-limiter.ts'
 import { withTrace } from '../smtp/trace.ts'
 import { MailTrash } from './trash.ts'
 
@@ -59,16 +59,7 @@ interface Deps extends Pick<Basis, 'database' | 'clock' | 'cursors' | 'events'> 
 }
 
 /** Raw messages that are read for answers, until these count as unread. */
-const sourceLimits = {
-  memory: {
-    all: 96 * 1024 * 1024,
-    one: 64 * 1024 * 1024,
-    own: 1024 * 1024,
-    pooled: true,
-    message: 'Too many large messages are being read at once. Retry when other requests have finished.',
-  },
-  concurrent: { all: Infinity, one: Infinity },
-} satisfies WorkLimits
+const sourceLimits = messageMemory('Too many large messages are being read at once. Retry when other requests have finished.')
 
 /** The e-mails of identities that are not deleted, for API callers. */
 export class Emails {

@@ -1,6 +1,7 @@
 import { notFound } from '../core/fault.ts'
 import { largeWork } from '../core/work/long-work.ts'
 import type { Caller } from '../core/scopes.ts'
+import { percentDecoded } from '../core/text.ts'
 import type { Download } from '../http/route.ts'
 import type { AttachmentReader, Decode } from './workers/attachment-reader.ts'
 import type { StoredEmail } from './email-rows.ts'
@@ -72,7 +73,7 @@ async function renderPage(html: string, inline: Map<string, string>, look: Look)
   const image = (source: string): string | undefined => {
     const [, cid] = /^cid:(.+)$/i.exec(source) ?? []
     if (cid !== undefined) {
-      const found = inline.get(decoded(cid))
+      const found = inline.get(percentDecoded(cid) ?? cid)
       if (!found || found.length > remaining) return undefined
       remaining -= found.length
       return found
@@ -119,12 +120,4 @@ async function inlineImages(emails: Emails, row: StoredEmail, html: string, deco
     if (content) found.set(content_id, `data:${content_type};base64,${content.toString('base64')}`)
   }
   return found
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

@@ -27,7 +27,7 @@ import type { ExamineSettings } from './workers/examine.ts'
 import { examinerMetrics } from './workers/metrics.ts'
 import { MailMetrics } from '../smtp/metrics.ts'
 import { Inbox, type InboxSettings } from './inbox.ts'
-import type { Hosted, SubmissionAuth, SystemAddressHandler, VerdictListener } from '../smtp/delivery-target.ts'
+import type { Hosted, SubmissionAuth, SystemAddressHandler } from '../smtp/delivery-target.ts'
 import { emailReceived, emailReleased } from './model.ts'
 import { OutgoingEmails } from './outgoing.ts'
 import type { Quota } from './quota.ts'
@@ -160,11 +160,6 @@ export class MailModule implements Module {
   /** Called before `start`. */
   addSystemAddressHandler(handler: SystemAddressHandler): void {
     this.#handlers.push(handler)
-  }
-
-  /** Registers a listener for the verdict on each message from outside. */
-  onVerdict(listener: VerdictListener): void {
-    this.inbox.onVerdict(listener)
   }
 
   /** Sets the authentication of message submission. Called before `start`. */

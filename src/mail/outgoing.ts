@@ -37,7 +37,6 @@ interface OutgoingMessage {
   thread_id?: string | null
 }
 
-/** A message that was stored. */
 export interface StoredMessage {
   email: Email
   recipients: RecipientRow[]

@@ -6,6 +6,7 @@ import { notFound } from '../core/fault.ts'
 import { newId } from '../core/ids.ts'
 import type { Caller } from '../core/scopes.ts'
 import { type Page, type Paging, picked } from '../core/shapes.ts'
+import { oneLine } from '../core/text.ts'
 import type { Identities } from '../identities/identities.ts'
 import { type Database, sql, type Transaction } from '../store/database.ts'
 import { firstOrLastById, mailbox } from './address.ts'
@@ -131,7 +132,7 @@ async function recount(tx: Transaction, id: string, by: { messages: number; unre
   )
 }
 
-/** Messages that are read for the participants of a thread, the newest ones, and octets of their addresses and names together. */
+/** Messages that are read for the participants of a thread, the newest ones, and bytes of their addresses and names together. */
 const maxRecounted = 1000
 const maxRecountedOctets = 512 * 1024
 
@@ -240,7 +241,7 @@ function subjectKey(subject: string): string {
       '',
     )
   }
-  return text.replace(/\s+/g, ' ').trim()
+  return oneLine(text)
 }
 
 function participantsKey(message: Pick<ThreadInput, 'own' | 'others'>): string {

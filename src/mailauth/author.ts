@@ -19,7 +19,7 @@ export interface Author {
 }
 
 /** The author by the strict rules of `strictAuthorOf`. */
-export interface StrictAuthor {
+interface StrictAuthor {
   address: string | null
   reason: Author['reason'] | 'malformed-header'
 }

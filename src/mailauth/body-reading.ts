@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
-import { firstValue, headEnd, type HeaderField, headersOf } from '../message/headers.ts'
+import { firstValue, headEnd, type HeaderField, headersOf, isSpace } from '../message/headers.ts'
 import { mediaTypeIn, type ParameterizedValue, plainText } from '../message/mime/content-type.ts'
-import { type Leaf, leavesOf } from '../message/mime/leaves.ts'
+import { type Leaf, leavesOf, lineEnd } from '../message/mime/leaves.ts'
 
 /**
  * Checks the fields that determine how the body is decoded (RFC 2045 3, RFC 2183) and that a signature does not cover. Returns why they may have been
@@ -125,7 +125,7 @@ function isJoined(raw: Buffer, { start, delsp }: Flowing, end: number): boolean 
   return /\d {1,998}\r?\n[> ]*\d/.test(text) || (delsp && /[^\s>](?<!^--) \r?\n[> ]*[^\s>]/m.test(text))
 }
 
-/** Octets of a single text body that are compared with unsigned fields. */
+/** Bytes of a single text body that are compared with unsigned fields. */
 const longestText = 1024 * 1024
 /** The maximum number of lines that begin with `--`, and of declared boundaries. */
 const maxDashed = 100_000
@@ -162,7 +162,7 @@ function isEncodedSo(encoding: string, { name, params }: ParameterizedValue, raw
   return escapes === 'sure' && name === 'text/html' && /<[a-z][^<>]*=3D/i.test(body)
 }
 
-/** True if these octets can be a text. */
+/** True if these bytes can be a text. */
 function isReadable(octets: Buffer, isUnicode: boolean): boolean {
   // oxlint-disable-next-line no-control-regex
   return !/[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]/.test(octets.toString('latin1')) && (!isUnicode || isUtf8(octets))
@@ -176,7 +176,7 @@ function base64In(body: string): string | null {
 }
 
 /**
- * Whether a text has escapes of quoted-printable. `octets`: only of single octets above 127, which are no UTF-8. `foreign`: at least one `=`
+ * Whether a text has escapes of quoted-printable. `octets`: only of single bytes above 127, which are no UTF-8. `foreign`: at least one `=`
  * begins no escape that encoders produce, such as the one in a URL with `?year=2026`.
  */
 function escapesIn(body: string): 'none' | 'sure' | 'octets' | 'foreign' {
@@ -233,7 +233,7 @@ function isShownAs(name: string, raw: Buffer, fields: readonly HeaderField[]): b
 const alternative = 'multipart/alternative'
 const bodyTypes = new Set(['text/plain', 'text/html'])
 
-/** The decoded octets of a part, one character each. */
+/** The decoded bytes of a part, one character each. */
 function textOf(raw: Buffer, { encoding, start, end }: Leaf): string {
   return decoded(raw.toString('latin1', start, Math.min(end, start + longestText)), encoding)
 }
@@ -276,7 +276,7 @@ const flowable = /(?<!^--|^>[> ]*(?= \r?\n>)) \r?\n|^ >/m
 const markup =
   /<(?![^\0- <>@"'/&]{1,250}@[^\0- <>@"'/&]{1,255}>|(?:https?:\/\/|mailto:)[^\0- <>"'`]{1,2000}>)[a-z!/?]|&(?:#|[a-z][a-z\d]{1,31};)/i
 
-/** The decoded octets of a text, one character each. */
+/** The decoded bytes of a text, one character each. */
 function decoded(body: string, encoding: string): string {
   if (encoding === 'base64') return Buffer.from(body, 'base64').toString('latin1')
   if (encoding !== 'quoted-printable') return body
@@ -335,13 +335,4 @@ function boundariesIn(raw: Buffer): ReadonlySet<string> | null {
 
 function relaxed(line: string): string {
   return line.replace(/[ \t]+/g, ' ').trimEnd()
-}
-
-function lineEnd(raw: Buffer, from: number): number {
-  const end = raw.indexOf(0x0a, from)
-  return end === -1 ? raw.length : end + 1
-}
-
-function isSpace(code: number): boolean {
-  return code === 0x20 || code === 0x09
 }

@@ -109,7 +109,7 @@ class KeyCache {
 
 /** The object identifier rsaEncryption in DER (RFC 8017 A.1), which a public key has in its first octets. */
 const rsaEncryption = Buffer.from('06092a864886f70d010101', 'hex')
-/** Octets of a key of 16,384 bits, the most that OpenSSL verifies with. */
+/** Bytes of a key of 16,384 bits, the most that OpenSSL verifies with. */
 const longestKey = 2112
 
 /**

@@ -16,7 +16,7 @@ export interface RspamdSettings {
 }
 
 /** The result of a filter. `defer` asks the sender to try again later. */
-export interface FilterResult {
+interface FilterResult {
   action: 'keep' | 'spam' | 'reject' | 'defer'
   /** The SMTP reply when the message is not accepted. */
   reply: { code: number; enhanced: string; text: string } | null
@@ -89,7 +89,7 @@ function headersOf(envelope: Envelope, password: string | undefined): string[] {
   const headers = ['IP', envelope.remote_address, 'Helo', envelope.helo, 'From', envelope.mail_from, 'Queue-Id', envelope.session]
   for (const recipient of envelope.recipients) headers.push('Rcpt', recipient)
   if (password !== undefined) headers.push('Password', password)
-  // Header values are sent as Latin-1, which passes UTF-8 octets unchanged. Line breaks and other controls become spaces.
+  // Header values are sent as Latin-1, which passes UTF-8 bytes unchanged. Line breaks and other controls become spaces.
   return headers.map((text) => Buffer.from(text.replace(/\p{Cc}/gu, ' ')).toString('latin1'))
 }
 

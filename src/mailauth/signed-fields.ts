@@ -29,7 +29,7 @@ export class SignedHeader {
    *
    * `ambiguity` is why the signed content is ambiguous, as sometimes happens in legitimate mail: the signature then proves the author,
    * but not what is displayed. Content-Type is often not signed (Gmail, GitHub and others), so it and similar fields are compared with the signed
-   * body, and without it signed octets that are not UTF-8 have no charset. In a header with lines that are not fields, a forwarder may have inserted
+   * body, and without it signed bytes that are not UTF-8 have no charset. In a header with lines that are not fields, a forwarder may have inserted
    * such a line, and to many readers the body begins there.
    */
   coveredBy(lines: readonly string[]): { fields: string[]; flaw: string | null; ambiguity: string | null } {

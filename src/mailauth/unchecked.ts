@@ -10,15 +10,7 @@ export function uncheckedVerdict(envelope: Envelope, hostname: string, why: stri
     dmarc: { result, domain: null, policy: null, aligned_by: [], reason },
     arc: { result, chain: 0, reason },
   }
-  return {
-    authentication,
-    verified_domain: null,
-    action: 'keep',
-    reply: null,
-    authentication_results: authenticationResults(hostname, authentication, envelope),
-    published: null,
-    forwarder: null,
-  }
+  return verdictOf(envelope, hostname, authentication, null)
 }
 
 /** The verdict on a message between identities of this box: its From is verified, as the message never left the box. */
@@ -31,9 +23,18 @@ export function internalVerdict(envelope: Envelope, hostname: string, from: stri
     dmarc: { result: 'pass', domain, policy: null, aligned_by: [], reason },
     arc: { result: 'none', chain: 0, reason },
   }
+  return verdictOf(envelope, hostname, authentication, domain)
+}
+
+function verdictOf(
+  envelope: Envelope,
+  hostname: string,
+  authentication: Authentication,
+  verified_domain: string | null,
+): Verdict {
   return {
     authentication,
-    verified_domain: domain,
+    verified_domain,
     action: 'keep',
     reply: null,
     authentication_results: authenticationResults(hostname, authentication, envelope),

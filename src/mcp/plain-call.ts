@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { isRecord } from '../core/json.ts'
 
 /** A call of a tool as nearly all clients send it, and what its answer has beside the result of the tool. */
 export interface PlainCall {
@@ -56,8 +57,4 @@ function isEarlier(meta: Record<string, unknown>, headers: IncomingHttpHeaders, 
 /** True for an object without other fields. */
 function has(value: unknown, fields: readonly string[]): value is Record<string, unknown> {
   return isRecord(value) && Object.keys(value).every((name) => fields.includes(name))
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -21,7 +21,7 @@ export interface ToolContext {
 }
 
 /** Honest hints for clients that ask their user before some calls. */
-export interface Annotations {
+interface Annotations {
   readOnlyHint: boolean
   destructiveHint?: boolean
   idempotentHint?: boolean

@@ -1,7 +1,8 @@
+import { oneLine } from '../core/text.ts'
 import { hiddenElements, Tokenizer } from './markup.ts'
 import { Nesting } from './nesting.ts'
 import { type Appearance, hidingOf } from './screening/appearance.ts'
-import { type LookAttributes, type SeenText, SeenTextCollector } from './screening/seen.ts'
+import { type LookAttributes, noLook, type SeenText, SeenTextCollector } from './screening/seen.ts'
 
 /** An `<a href>` of HTML. */
 export interface Anchor {
@@ -49,8 +50,6 @@ const longestName = 60
 
 /** Characters that are read of an attribute that says how an element looks, and of another. */
 const longest = { look: 100_000, other: 10_000 }
-
-const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
 
 class AnchorCollector {
   readonly anchors: Anchor[] = []
@@ -229,13 +228,9 @@ class AnchorCollector {
     const anchor = this.#anchor
     if (anchor === undefined) return
     this.#anchor = undefined
-    anchor.text = fold(anchor.text).slice(0, 200)
-    anchor.before = fold(anchor.before)
+    anchor.text = oneLine(anchor.text).slice(0, 200)
+    anchor.before = oneLine(anchor.before)
     this.#recent += ` ${anchor.text} `
     this.anchors.push(anchor)
   }
-}
-
-function fold(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }

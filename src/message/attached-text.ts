@@ -5,10 +5,10 @@ import { decodeWords } from './mime/mailparser.ts'
 import { writtenText } from './written-text.ts'
 
 /** An attachment of text as a scan reads it. */
-export interface AttachedText {
+interface AttachedText {
   /** All that programs may read in it. */
   text: string
-  /** False where there is more in it than that text says: octets of a program or an archive, an unknown character set, long HTML, or an encoded part of a message. */
+  /** False where there is more in it than that text says: bytes of a program or an archive, an unknown character set, long HTML, or an encoded part of a message. */
   isWhole: boolean
 }
 
@@ -36,7 +36,7 @@ const encoded = /^content-transfer-encoding\s*:(?!\s*(?:7bit|8bit|binary)\s*$)/i
 // eslint-disable-next-line no-control-regex -- these are what is looked for
 const noText = /[\0-\x08\x0e-\x1a\x1c-\x1f]/
 
-/** True for UTF-16 that does not say which octet of a character is the first: programs take it for either. */
+/** True for UTF-16 that does not say which byte of a character is the first: programs take it for either. */
 function isOfUnknownOrder(charset: string | null): boolean {
   return /^utf-?16$/i.test(charset ?? '')
 }

@@ -1,5 +1,5 @@
 import type { Appearance } from './screening/appearance.ts'
-import { type Color, colorOf, over } from './screening/colors.ts'
+import { black, type Color, colorOf, over, white } from './screening/colors.ts'
 import type { Styles } from './screening/declarations.ts'
 
 const length = /^(?:\d{1,3}(?:\.\d{1,4})?|\.\d{1,4})(?:px|pt|em|rem|%)$|^0$|^auto$/
@@ -61,9 +61,6 @@ export function textStyle({ color, background, size: given }: Appearance, painte
   if (given !== 16) kept.push(`font-size:${Math.round(Math.min(72, Math.max(9, given)))}px`)
   return kept.join(';')
 }
-
-const black: Color = [0, 0, 0]
-const white: Color = [255, 255, 255]
 
 /** Colours whose parts differ by no more are hard to tell apart. */
 const hardToSee = 48

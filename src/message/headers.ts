@@ -7,14 +7,14 @@ export interface HeaderField {
   name: string
   /** Unfolded (RFC 5322 2.2.3) and trimmed. Encoded words are not decoded. Raw 8-bit text is decoded as UTF-8, else by the charset of the body. */
   value: string
-  /** True if the octets are UTF-8: otherwise another charset of the body would give another value. */
+  /** True if the bytes are UTF-8: otherwise another charset of the body would give another value. */
   isUtf8: boolean
-  /** Octets of the field in the message, its line end included: `raw.subarray(start, end)`. */
+  /** Bytes of the field in the message, its line end included: `raw.subarray(start, end)`. */
   start: number
   end: number
 }
 
-/** The number of header octets that are read. */
+/** The number of header bytes that are read. */
 export const headerLimit = 256 * 1024
 
 /** The header fields in order; lines that are not fields are skipped. Reads at most 256 KiB, in linear time, and never throws. */
@@ -26,7 +26,7 @@ export function headersOf(raw: Buffer): HeaderField[] {
   let start = 0
   while (start < limit) {
     let end = lineEnd(head, start)
-    while (end < limit && isBlank(head.charCodeAt(end))) end = lineEnd(head, end)
+    while (end < limit && isSpace(head.charCodeAt(end))) end = lineEnd(head, end)
     const colon = head.slice(start, end).indexOf(':')
     if (colon > 0) {
       const name = head.slice(start, start + colon).trimEnd()
@@ -57,7 +57,6 @@ export function isFieldsThroughout(raw: Buffer, fields: readonly HeaderField[]):
   return at === raw.length || (raw[at] === 0x0d && raw[at + 1] === 0x0a)
 }
 
-/** The value of the first field of this name. */
 export function firstValue(fields: readonly HeaderField[], name: string): string | undefined {
   return fields.find((field) => field.name === name)?.value
 }
@@ -80,7 +79,8 @@ function lineEnd(head: string, from: number): number {
   return end === -1 ? head.length : end + 1
 }
 
-function isBlank(code: number): boolean {
+/** True for a space or a tab. */
+export function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x09
 }
 
@@ -96,7 +96,7 @@ function unfolded(text: string): string {
   return text.includes('\n') ? text.replace(/\r?\n/g, '').trim() : text.trim()
 }
 
-// Raw header octets that are not valid UTF-8 are usually in the charset of the body.
+// Raw header bytes that are not valid UTF-8 are usually in the charset of the body.
 function decode(raw: Buffer, fields: readonly HeaderField[], contentType: string): void {
   let fallback: TextDecoder | undefined
   for (const field of fields) {

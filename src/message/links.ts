@@ -62,7 +62,6 @@ export function mayHaveLink(text: string, html: string | null): boolean {
   return serverName.test(strippedOf(decoded)) || forms.some((form) => urlStart.test(form) || valueStart.test(form))
 }
 
-/** True if a text has a URL. */
 export function hasUrl(text: string): boolean {
   return urlStart.test(text)
 }

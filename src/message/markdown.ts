@@ -1,4 +1,5 @@
 import { compile, type DomNode, type FormatCallback, type FormatOptions, type HtmlToTextOptions } from 'html-to-text'
+import { oneLine } from '../core/text.ts'
 import { hiddenElements, isHiddenStyle } from './markup.ts'
 
 /** Characters of HTML that are converted to Markdown; the rest is left out. */
@@ -282,7 +283,7 @@ function isHidden({ name, attribs }: DomNode): boolean {
 }
 
 function altTextOf(node: DomNode, depth: number): string {
-  if (node.name === 'img' && !isHidden(node)) return (node.attribs['alt'] ?? '').replace(/\s+/g, ' ').trim().slice(0, 200)
+  if (node.name === 'img' && !isHidden(node)) return oneLine(node.attribs['alt'] ?? '').slice(0, 200)
   if (depth > 5 || isHidden(node)) return ''
   for (const child of (node.children ?? []).slice(0, 20)) {
     const found = altTextOf(child, depth + 1)

@@ -1,3 +1,4 @@
+import { htmlEscaped } from '../core/text.ts'
 import { asInBrowsers } from './browser-html.ts'
 import { displayedProperties, elementStyle, textStyle } from './display-styles.ts'
 import { htmlLimit } from './markdown.ts'
@@ -182,7 +183,7 @@ class Writer {
       return
     }
     const style = text.trim() === '' ? '' : textStyle(appearance, this.#isPainted)
-    this.written.push(style === '' ? escaped(text) : `<span style="${style}">${escaped(text)}</span>`)
+    this.written.push(style === '' ? htmlEscaped(text) : `<span style="${style}">${htmlEscaped(text)}</span>`)
   }
 
   #keptAttributes(styles: ElementLook['styles']): string {
@@ -191,7 +192,7 @@ class Writer {
     for (const [name, value] of this.#attributes) {
       if (!Object.hasOwn(values, name) || !values[name]!.test(value)) continue
       const safe = this.#attributeValue(name, value)
-      if (safe !== undefined) kept.push(` ${name}="${escaped(safe)}"`)
+      if (safe !== undefined) kept.push(` ${name}="${htmlEscaped(safe)}"`)
     }
     const style = styles === null ? '' : elementStyle(styles)
     if (style !== '') kept.push(` style="${style}"`)
@@ -211,8 +212,4 @@ class Writer {
 function normalizedUrl(address: string): string {
   // eslint-disable-next-line no-control-regex
   return address.replace(/[\t\r\n\u0000]/g, '').trim()
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }

@@ -1,8 +1,8 @@
 import { isAbsent, type Records } from './resolve.ts'
 
 /** The result of a query: an answer, no such record, a timeout, or a failure of a name server. */
-export const dnsResults = ['found', 'absent', 'timeout', 'trouble'] as const
-export type DnsResult = (typeof dnsResults)[number]
+const dnsResults = ['found', 'absent', 'timeout', 'trouble'] as const
+type DnsResult = (typeof dnsResults)[number]
 
 /** Counts DNS queries, in memory shared between threads, as most queries are made in worker threads. */
 export class DnsTally {

@@ -13,7 +13,7 @@ export interface OutsideDocument {
  * Bytes of a response that are read, and those that are kept. Beyond `read`, or with too many chunks, `tooMuch` or `tooMany` is thrown if given;
  * else the rest is discarded.
  */
-export interface ReadLimits {
+interface ReadLimits {
   read: number
   kept: number
   tooMuch?: Error

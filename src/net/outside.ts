@@ -37,7 +37,7 @@ export interface OutsideSettings {
 type Target = Pick<URL, 'protocol' | 'port' | 'hostname'>
 
 /** Timeout of the whole exchange in milliseconds, and a signal that aborts it. */
-export interface CallLimits {
+interface CallLimits {
   deadline: number
   signal: AbortSignal
 }

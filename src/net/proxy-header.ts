@@ -2,12 +2,12 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { canonicalAddress } from './networks.ts'
 
 /** The client of a proxied connection. */
-export interface ProxiedClient {
+interface ProxiedClient {
   address: string
   port: number
 }
 
-export interface ProxyHeader {
+interface ProxyHeader {
   /** Bytes of the header. */
   length: number
   /** Null for a connection of the proxy itself, such as a health check, and where the proxy does not know the client. */

@@ -10,10 +10,10 @@ const require = createRequire(import.meta.url)
 const packets = (): typeof Packet => (require('dns2') as typeof import('dns2')).Packet
 
 /** Record type numbers. */
-export const recordTypes = { A: 1, MX: 15, AAAA: 28, TLSA: 52 } as const
+const recordTypes = { A: 1, MX: 15, AAAA: 28, TLSA: 52 } as const
 
 /** An answer, with whether the name server validated it (the AD bit, RFC 4035 3.2.3). `found` is the data of TLSA records. */
-export interface SecureAnswer {
+interface SecureAnswer {
   secure: boolean
   found: Buffer[]
 }

@@ -14,7 +14,7 @@ export interface SecureStream extends Duplex {
   setTimeout(milliseconds: number): SecureStream
 }
 
-/** Octets of the server that the thread has not read, above which no more is read from the socket. */
+/** Bytes of the server that the thread has not read, above which no more is read from the socket. */
 const window = 256 * 1024
 
 /** The heap of the thread in megabytes. */
@@ -29,7 +29,7 @@ export function secureStream(socket: Socket, options: TlsOptions): SecureStream 
   const id = thread.next++
   const post = (order: OrderOf<TlsOrder>): void => thread.worker.postMessage({ ...order, id })
   let written: (() => void) | undefined
-  /** Octets of text that are not yet read here, and octets of the server that are not yet read by the thread. */
+  /** Bytes of text that are not yet read here, and bytes of the server that are not yet read by the thread. */
   let owed = 0
   let unread = 0
   let timer: NodeJS.Timeout | undefined

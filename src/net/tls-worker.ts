@@ -52,7 +52,7 @@ export interface TlsAuthorities {
   authorities: readonly string[]
 }
 
-/** Messages to the thread: octets that the server sent (`sealed`), text for it, and how many octets of text were read. */
+/** Messages to the thread: bytes that the server sent (`sealed`), text for it, and how many bytes of text were read. */
 export type TlsOrder = { id: number } & (
   | { open: TlsOptions & { remoteAddress: string } }
   | { sealed: Uint8Array | null }
@@ -62,7 +62,7 @@ export type TlsOrder = { id: number } & (
   | { close: true }
 )
 
-/** Messages from the thread: octets for the server, its text, `written` when the last text was taken, and how many octets of the server were read. */
+/** Messages from the thread: bytes for the server, its text, `written` when the last text was taken, and how many bytes of the server were read. */
 export type TlsReport = { id: number } & (
   | { sealed: Uint8Array | null }
   | { facts: TlsFacts }
@@ -72,7 +72,7 @@ export type TlsReport = { id: number } & (
   | { failed: { message: string; code?: string | undefined } }
 )
 
-/** Octets of text that the other thread has not read, above which no more is sent there. */
+/** Bytes of text that the other thread has not read, above which no more is sent there. */
 const window = 256 * 1024
 
 const connections = new Map<number, Connection>()
@@ -85,7 +85,7 @@ class Connection {
   readonly #client: TLSSocket
   /** Called when what was sent last is on its way. */
   #sent: (() => void) | undefined
-  /** Octets of the server that are not yet read. */
+  /** Bytes of the server that are not yet read. */
   #owed = 0
   #unread = 0
 

@@ -46,6 +46,15 @@ interface WaitingItem {
   begin: () => void
 }
 
+/** Limits the memory of messages, up to 96 MiB of all and 64 MiB of one; not how many are worked on. */
+export function messageMemory(message: string): Required<Pick<WorkLimits, 'memory' | 'concurrent'>> {
+  const mebibyte = 1024 * 1024
+  return {
+    memory: { all: 96 * mebibyte, one: 64 * mebibyte, own: mebibyte, pooled: true, message },
+    concurrent: { all: Infinity, one: Infinity },
+  }
+}
+
 /** Limits the memory of items and how many are worked on at once, of all accounts and of each. Accounts take turns. */
 export class WorkLimiter {
   readonly #limits: WorkLimits

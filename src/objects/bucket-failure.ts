@@ -1,5 +1,5 @@
 /** What can be wrong with a bucket; `missing` is an object that is not there. */
-export type FailureKind =
+type FailureKind =
   | 'unreachable'
   | 'busy'
   | 'wrong_key'

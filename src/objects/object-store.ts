@@ -8,7 +8,7 @@ import { Bucket, type BucketSettings } from './bucket.ts'
 import { BucketFailure } from './bucket-failure.ts'
 import type { ObjectMetrics } from './metrics.ts'
 
-export interface ObjectSettings extends BucketSettings {
+interface ObjectSettings extends BucketSettings {
   /** Bytes above which a raw message is an object. */
   above: number
 }

@@ -10,7 +10,7 @@ import { BucketFailure } from './bucket-failure.ts'
 import type { ObjectStore } from './object-store.ts'
 
 /** A raw message as it is stored. */
-export interface PackedMessage {
+interface PackedMessage {
   /** Bytes before deflating. */
   size: number
   sha256: Uint8Array

@@ -33,7 +33,7 @@ import {
   emailSent,
   largestMessage,
 } from './model.ts'
-import { OutboundTransport, type SystemMail, type SystemMailResult, type TransportTest } from './transport/outbound-transport.ts'
+import { OutboundTransport, type TransportTest } from './transport/outbound-transport.ts'
 import { Composer } from './compose/composer.ts'
 import { Drafts } from './compose/drafts.ts'
 import { emailRoutes } from './email-routes.ts'
@@ -47,11 +47,11 @@ import { DuePolicy } from './compose/due-policy.ts'
 import { Release } from './compose/release.ts'
 import { ReturnPaths } from './return-path.ts'
 import { suppressionRoutes } from './routes.ts'
+import { forgetPolicies } from './transport/policies.ts'
 import type { OutboundSettings } from './transport/routing.ts'
 import { DkimSigner } from './compose/signing.ts'
 import { Submission, type SubmissionSettings } from './submission.ts'
 import { Suppressions } from './suppressions.ts'
-import type { TlsListener } from './transport/tls-result.ts'
 
 interface Deps extends ModuleBasis {
   keys: Keys
@@ -89,7 +89,7 @@ export class OutboundModule implements Module {
   readonly couriers: Courier[]
   readonly suppressions: Suppressions
   readonly returnPaths: ReturnPaths
-  readonly #outboundTransport: OutboundTransport
+  readonly transport: OutboundTransport
   readonly outbox: Outbox
   readonly signer: DkimSigner
   readonly #deps: Deps
@@ -135,7 +135,7 @@ export class OutboundModule implements Module {
     emails.setDispatcher(this.#pending)
     this.#submission = submissionSettings(config)
     mail.setSubmissionAuth(new Submission({ ...deps, suppressions, outbox: this.outbox, settings: () => this.#submission }))
-    this.#outboundTransport = new OutboundTransport({
+    this.transport = new OutboundTransport({
       ...deps,
       ...deps.testing,
       inbox: deps.mail.inbox,
@@ -149,7 +149,7 @@ export class OutboundModule implements Module {
     })
     const { policyCheck, holds } = deps.policy
     const duePolicy = new DuePolicy({ ...deps, outgoing, examiner: mail.examiner, policyCheck, holds })
-    this.couriers = [this.#outboundTransport.courier, new Release({ ...deps, outgoing, signer, duePolicy }), this.#operatorMail]
+    this.couriers = [this.transport.courier, new Release({ ...deps, outgoing, signer, duePolicy }), this.#operatorMail]
     this.routes = [...emailRoutes(sendService, this.#pending, emails), ...suppressionRoutes(this.suppressions)]
   }
 
@@ -157,11 +157,7 @@ export class OutboundModule implements Module {
     const { database } = this.#deps
     return [
       { name: 'clear-sent-counts', schedule: '41 4 * * *', run: () => database.transaction((tx) => this.#limits.clear(tx)) },
-      {
-        name: 'forget-mta-sts-policies',
-        schedule: '27 * * * *',
-        run: (signal) => this.#outboundTransport.forgetPolicies(signal),
-      },
+      { name: 'forget-mta-sts-policies', schedule: '27 * * * *', run: (signal) => forgetPolicies(this.#deps, signal) },
       // in case a stop of the box interrupted them
       { name: 'cancel-mail-of-ended-keys', schedule: '19 * * * *', run: (signal) => this.#pending.withdrawEnded(signal) },
       { name: 'retry-mail-of-resumed-identities', schedule: '49 * * * *', run: (signal) => this.#pending.retryResumed(signal) },
@@ -178,28 +174,13 @@ export class OutboundModule implements Module {
 
   async stop(): Promise<void> {
     await this.#stopFollowing?.()
-    await this.#outboundTransport.stop()
+    await this.transport.stop()
     await this.#composer.stop()
     await this.#outside.close()
   }
 
-  /** Connects to the mail server of a domain and disconnects; returns its name. Throws an Error with a readable message. */
-  probe(domain: string, signal: AbortSignal): Promise<string> {
-    return this.#outboundTransport.probe(domain, signal)
-  }
-
-  /** Delivers a message that no identity sends, such as a report, to an external domain. */
-  sendSystemMail(mail: SystemMail, signal: AbortSignal): Promise<SystemMailResult> {
-    return this.#outboundTransport.sendSystemMail(mail, signal)
-  }
-
-  /** Sets the listener for the results of TLS sessions with other servers. */
-  onTls(listener: TlsListener): void {
-    this.#outboundTransport.onTls(listener)
-  }
-
   reload(config: Config): void {
-    this.#outboundTransport.reload(outboundSettings(config))
+    this.transport.reload(outboundSettings(config))
     this.#limits.reload(config.outbound)
     this.outbox.reload(config.outbound)
     this.#outside.reload(outsideSettings(config))

@@ -27,12 +27,11 @@ export interface Row {
 export type Asked = Pick<StoredHold, 'amount_cents' | 'purpose'>
 
 /** The same, and what became of it. */
-export interface AskedReveal extends Asked {
+interface AskedReveal extends Asked {
   used_at: string | null
   hold: HoldState
 }
 
-/** How reveals of one kind are held. */
 export interface HeldRevealOptions<Of extends Kind, Revealed extends Row> {
   kind: Of
   /** Undefined for one that was deleted, or whose identity was. */

@@ -35,13 +35,13 @@ export interface OutgoingSms {
 }
 
 /** A card that is about to be revealed; without an amount, a rule for amounts over any limit matches. */
-export interface OutgoingCard {
+interface OutgoingCard {
   owner: Pick<IdentityRow, 'id' | 'account_id'>
   amount: number | null
 }
 
 /** A login that is about to be revealed. */
-export interface OutgoingLogin {
+interface OutgoingLogin {
   owner: Pick<IdentityRow, 'id' | 'account_id'>
   place: string
 }

@@ -4,7 +4,7 @@ import { batches } from './lanes.ts'
 import type { NewDelivery } from './queue-store.ts'
 
 /** Deliveries of one kind and account that are due now. */
-export interface DueDeliveries {
+interface DueDeliveries {
   kind: string
   account_id: string
   deliveries: readonly Pick<NewDelivery, 'id' | 'lane' | 'load'>[]

@@ -12,6 +12,9 @@ export interface Attempt {
   answer: string | null
 }
 
+/** The words of the API for outcomes. */
+export const outcomes = { done: 'delivered', failed: 'failed', deferred: 'deferred', interrupted: 'interrupted' } as const
+
 /** A delivery with its attempts, oldest first. */
 export interface QueuedDelivery {
   id: string

@@ -98,7 +98,6 @@ export class InFlight {
     return [...this.#all].map(({ claim }) => claim)
   }
 
-  /** Sets the limits of lanes of this kind. */
   setLimits(kind: string, limits: LaneLimits): void {
     this.#limits.set(kind, limits)
   }

@@ -43,7 +43,6 @@ export interface Result extends AttemptReport {
   early?: boolean
 }
 
-/** A finished attempt. */
 export interface FinishedAttempt {
   claim: ClaimedDelivery
   result: Result

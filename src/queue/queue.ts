@@ -193,7 +193,6 @@ export class Queue {
     return this.#store.abandon(tx, id, this.#now(), reason)
   }
 
-  /** The courier of this kind. */
   courier(kind: string): Courier | undefined {
     return this.#couriers.get(kind)
   }

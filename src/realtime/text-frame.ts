@@ -18,7 +18,7 @@ export function lengthOf(buffers: readonly Buffer[]): number {
   return length
 }
 
-/** FIN, the opcode of text, and the length in as few octets as it takes. */
+/** FIN, the opcode of text, and the length in as few bytes as it takes. */
 function head(length: number): Buffer {
   if (length < 126) return Buffer.from([0x81, length])
   if (length < 65_536) return Buffer.from([0x81, 126, length >> 8, length & 255])

@@ -29,7 +29,7 @@ async function dmarcDestinations(domain: string, inquiry: FreshInquiry): Promise
   // the policy of another domain has applied since
   if (record === null || found_at !== domain) return []
   const found: ReportDestination[] = []
-  for (const destination of destinationsIn(tagOf(record, 'rua'), false)) {
+  for (const destination of destinationsIn(ruaOf(record), false)) {
     const host = hostOf(destination)
     const isOwn = host === domain || (organizational !== null && (await inquiry.dmarc(host)).organizational === organizational)
     if (isOwn) found.push(destination)
@@ -45,7 +45,7 @@ async function allowed(domain: string, destination: ReportDestination, inquiry: 
     /^v\s*=\s*DMARC1\s*(?:;|$)/.test(text),
   )
   if (records.length === 0) return []
-  const rua = records.map((record) => tagOf(record, 'rua')).find((value) => value !== '')
+  const rua = records.map((record) => ruaOf(record)).find((value) => value !== '')
   if (rua === undefined) return [{ ...destination, agreed: true }]
   const others = destinationsIn(rua, false).map((other) => ({ ...other, agreed: true }))
   return others.every((other) => hostOf(other) === host) ? others.slice(0, 1) : []
@@ -54,7 +54,7 @@ async function allowed(domain: string, destination: ReportDestination, inquiry: 
 async function tlsDestinations(domain: string, inquiry: FreshInquiry): Promise<ReportDestination[]> {
   const texts = await textsAt(`_smtp._tls.${domain}`, inquiry)
   const [only, ...more] = texts.filter((text) => /^v=TLSRPTv1\s*(?:;|$)/.test(text))
-  return only === undefined || more.length > 0 ? [] : destinationsIn(tagOf(only, 'rua'), true)
+  return only === undefined || more.length > 0 ? [] : destinationsIn(ruaOf(only), true)
 }
 
 async function textsAt(name: string, { lookup }: FreshInquiry): Promise<string[]> {
@@ -67,9 +67,9 @@ async function textsAt(name: string, { lookup }: FreshInquiry): Promise<string[]
   }
 }
 
-function tagOf(record: string, name: string): string {
+function ruaOf(record: string): string {
   const tags = record.split(';').map((tag) => /^\s*([a-z]+)\s*=(.*)/s.exec(tag))
-  return tags.find((tag) => tag?.[1] === name)?.[2]?.trim() ?? ''
+  return tags.find((tag) => tag?.[1] === 'rua')?.[2]?.trim() ?? ''
 }
 
 /** The first valid URIs of a list, without duplicates. */

@@ -2,7 +2,6 @@ import type { Kind } from './days.ts'
 
 interface ReportMail {
   kind: Kind
-  /** The domain that is reported on. */
   domain: string
   /** The reporting domain. */
   submitter: string

@@ -63,7 +63,11 @@ export class ReportingModule implements Module {
       sign: (domain, raw) => sending.signer.sign(domain, raw),
     })
     this.couriers = [
-      new ReportCourier({ ...deps, outside: this.#outside, transmit: (mail, signal) => sending.sendSystemMail(mail, signal) }),
+      new ReportCourier({
+        ...deps,
+        outside: this.#outside,
+        transmit: (mail, signal) => sending.transport.sendSystemMail(mail, signal),
+      }),
     ]
     // jitter, so that not all boxes report in the same second
     const second = randomInt(60)

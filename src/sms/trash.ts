@@ -34,7 +34,6 @@ export class SmsTrash {
     await trash.put(tx, { id, kind: this.kind, account_id, identity_id, octets: await bytesOf(tx, row) })
   }
 
-  /** The row of a message in the trash of this identity. */
   find(tx: Transaction, identityId: string, id: string): Promise<SmsRow | undefined> {
     return tx.get<SmsRow>(sql`SELECT * FROM sms_trash WHERE id = ${id} AND identity_id = ${identityId}`)
   }

@@ -12,10 +12,10 @@ export const longestLine = 65_536
  */
 export type DataFlaw = 'bare' | 'line' | 'size' | 'memory'
 
-/** Octets that are kept of a refused message, to identify it in the log. */
+/** Bytes that are kept of a refused message, to identify it in the log. */
 const maxFlawedHead = 16_384
 
-/** Collects the octets of one message exactly as received, and checks them as they arrive. */
+/** Collects the bytes of one message exactly as received, and checks them as they arrive. */
 export class MessageOctets {
   readonly #limit: number
   readonly #share: MemoryShare
@@ -25,10 +25,10 @@ export class MessageOctets {
   #head: Buffer | null = null
   /** True if the previous chunk ended between CR and LF. */
   #split = false
-  /** Octets of the unfinished line so far. */
+  /** Bytes of the unfinished line so far. */
   #line = 0
 
-  /** `limit` is the largest message size in octets. The octets held count in `share` until it is released or revoked. */
+  /** `limit` is the largest message size in bytes. The bytes held count in `share` until it is released or revoked. */
   constructor(limit: number, share: MemoryShare) {
     this.#limit = limit
     this.#share = share
@@ -58,7 +58,7 @@ export class MessageOctets {
     return this.#head
   }
 
-  /** Drops the octets held and releases their share. */
+  /** Drops the bytes held and releases their share. */
   drop(): void {
     this.#octets.drop()
     this.#share.release()
@@ -80,7 +80,7 @@ export class MessageOctets {
 
   #check(chunk: Buffer): DataFlaw | null {
     if (chunk.includes(0)) return 'bare'
-    // Searching a Latin-1 copy for line ends is four times as fast as a loop over the octets.
+    // Searching a Latin-1 copy for line ends is four times as fast as a loop over the bytes.
     const text = chunk.toString('latin1')
     let start = 0
     if (this.#split) {

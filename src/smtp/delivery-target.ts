@@ -52,7 +52,7 @@ export interface DeliveryTarget {
   /**
    * Resolves with the queue id once the message is on disk; only then the client is sent 250. A `Refusal` is sent to the client, a full
    * disk as 452 4.3.1, any other error as 451 4.3.0. `note` is called with findings as they become known, whatever the outcome.
-   * `raw` is released after the promise resolves; copy the octets to keep them longer. `account` is what `checkRecipient` returned for the
+   * `raw` is released after the promise resolves; copy the bytes to keep them longer. `account` is what `checkRecipient` returned for the
    * first recipient.
    */
   deliver(envelope: Envelope, raw: Buffer, note: (found: Partial<MessageFindings>) => void, account: string): Promise<string>
@@ -68,7 +68,7 @@ export type LoginResult =
 
 /** Authentication for message submission (RFC 6409): mail is accepted only after a login. */
 export interface SubmissionAuth {
-  /** The largest message in octets, if below the limit of the receiver. */
+  /** The largest message in bytes, if below the limit of the receiver. */
   readonly size: number
   readonly max_recipients: number
   /** Never rejects for a wrong name or password. The delivery target may throw a `Fault`. */

@@ -32,7 +32,7 @@ const whole = /^(?:HELO|EHLO|MAIL|RCPT)$/i
 const named =
   /^(?:AUTH|BDAT|DATA|ETRN|EXPN|HELP|NOOP|QUIT|RSET|STARTTLS|TURN|VRFY|XCLIENT|XFORWARD|CONNECT|GET|HEAD|OPTIONS|POST|PUT)$/i
 
-/** Octets of a command that are inspected. */
+/** Bytes of a command that are inspected. */
 const longest = 2048
 
 /** An SMTP command fit for the log. Unknown commands may be misplaced passwords, and AUTH may hold one: both are hidden. */

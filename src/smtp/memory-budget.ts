@@ -1,55 +1,55 @@
 import { ConnectionLimiter, type ConnectionLimits } from '../net/connection-limiter.ts'
 import { networkShares, networksOf } from '../net/networks.ts'
 
-/** The largest message, in octets, that counts as small: it has a place of its own, however much larger ones hold. */
-export const smallMessage = 65_536
+/** The largest message, in bytes, that counts as small: it has a place of its own, however much larger ones hold. */
+const smallMessage = 65_536
 
 /** One message's share of a memory budget. */
 export interface MemoryShare {
-  /** Called when the octets must be released for another sender. It must call `release`. */
+  /** Called when the bytes must be released for another sender. It must call `release`. */
   onRevoked: () => void
-  /** Returns whether the budget allows that many more octets. */
+  /** Returns whether the budget allows that many more bytes. */
   reserve(octets: number): boolean
-  /** From now on the octets are not revoked: the message was received whole. */
+  /** From now on the bytes are not revoked: the message was received whole. */
   keep(): void
-  /** Releases all octets of this message. May be called again. */
+  /** Releases all bytes of this message. May be called again. */
   release(): void
 }
 
-/** The octets of one message. */
+/** The bytes of one message. */
 interface Holding {
   networks: string[]
-  /** Gives back the place of a small message; null without one: the octets count in the limit. */
+  /** Gives back the place of a small message; null without one: the bytes count in the limit. */
   leave: (() => void) | null
   octets: number
   share: MemoryShare
 }
 
 /**
- * Limits the octets of messages held in memory over all connections. There are as many places for small messages as there may be connections, of
+ * Limits the bytes of messages held in memory over all connections. There are as many places for small messages as there may be connections, of
  * all senders and of each. All others share one limit: one sender may use all of it, until another that holds less needs some.
  */
 export class MemoryBudget {
   readonly #limit: () => number
   readonly #places: ConnectionLimiter
-  /** Octets of each network that count in the limit. */
+  /** Bytes of each network that count in the limit. */
   readonly #of = new Map<string, number>()
   readonly #revocable = new Set<Holding>()
   #counted = 0
   #used = 0
 
-  /** `limit` is in octets. */
+  /** `limit` is in bytes. */
   constructor(limit: () => number, connections: () => ConnectionLimits) {
     this.#limit = limit
     this.#places = new ConnectionLimiter(connections)
   }
 
-  /** Octets of all messages. */
+  /** Bytes of all messages. */
   get used(): number {
     return this.#used
   }
 
-  /** The limit in octets of the messages that are not small. */
+  /** The limit in bytes of the messages that are not small. */
   get limit(): number {
     return this.#limit()
   }
@@ -70,7 +70,7 @@ export class MemoryBudget {
   #reserve(holding: Holding, octets: number): boolean {
     const size = holding.octets + octets
     if (!holding.leave || size > smallMessage) {
-      // one that is no longer small counts from its first octet
+      // one that is no longer small counts from its first byte
       const more = holding.leave ? size : octets
       if (!this.#makeRoom(holding.networks, more)) return false
       this.#leave(holding)
@@ -82,7 +82,7 @@ export class MemoryBudget {
     return true
   }
 
-  /** Revokes messages until there is room for that many octets; returns false if no sender holds more than this one would. */
+  /** Revokes messages until there is room for that many bytes; returns false if no sender holds more than this one would. */
   #makeRoom(networks: string[], octets: number): boolean {
     while (this.#counted + octets > this.#limit()) {
       const largest = this.#largestAbove(this.#weight(networks, octets))
@@ -105,7 +105,7 @@ export class MemoryBudget {
     return largest
   }
 
-  /** Octets that a sender holds, by that of its networks with the most for its share. */
+  /** Bytes that a sender holds, by that of its networks with the most for its share. */
   #weight(networks: string[], more = 0): number {
     return Math.max(...networks.map((network, index) => ((this.#of.get(network) ?? 0) + more) / networkShares[index]!))
   }

@@ -8,7 +8,7 @@ type Stats = Partial<Receiver['stats']> & Partial<Record<'logins' | 'failed_logi
 type ListenerKind = 'smtp' | 'submission'
 
 /** Statistics of the listeners for incoming mail and for submission, and their limits. */
-export interface ListenerStats extends Record<ListenerKind, () => Stats | undefined> {
+interface ListenerStats extends Record<ListenerKind, () => Stats | undefined> {
   limits: () => { connections: number; octets: number }
 }
 

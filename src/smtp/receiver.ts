@@ -21,7 +21,7 @@ import type { DeliveryTarget } from './delivery-target.ts'
 import { isLocalError, refusalFor, replyError } from './replies.ts'
 import { SmtpSession, type SmtpSessionLimits } from './session.ts'
 
-/** Durations in milliseconds, sizes in octets. */
+/** Durations in milliseconds, sizes in bytes. */
 export interface ReceiverSettings extends ConnectionLimits, SmtpSessionLimits, TransactionLimits {
   /** The name in the greeting and in our trace fields. */
   hostname: string
@@ -82,7 +82,7 @@ export class Receiver {
     return this.#transactions.budget
   }
 
-  /** Counts since the start. `connections` is the number open now, `octets_held` the octets in memory of messages being received. */
+  /** Counts since the start. `connections` is the number open now, `octets_held` the bytes in memory of messages being received. */
   get stats(): Readonly<Record<keyof TransactionHandler['stats'] | 'connections' | 'sessions' | 'refused_connections', number>> {
     return { connections: this.#limiter.open, ...this.#counts, ...this.#transactions.stats }
   }

@@ -1,7 +1,7 @@
 import { networkOf } from '../net/networks.ts'
 
 /** Refusals of one kind from one network within a window, of which only the first were logged. */
-export interface Unlogged {
+interface Unlogged {
   /** Null for all networks beyond the number that is counted individually. */
   ip: string | null
   what: string | null

@@ -40,7 +40,6 @@ export function replyError(refusal: Refusal): ReplyError {
   return Object.assign(new Error(`${refusal.enhanced} ${text}`), { responseCode: refusal.code })
 }
 
-/** The refusal of a message with this flaw. */
 export function refusalForFlaw(flaw: DataFlaw): Refusal {
   if (flaw === 'size') return new Refusal(552, '5.3.4', 'The message is too large')
   if (flaw === 'memory') return new Refusal(452, '4.3.1', 'Too many messages in progress, try again later')

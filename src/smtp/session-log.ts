@@ -21,7 +21,7 @@ export interface ListenerMetrics {
 export type Stage = 'connection' | 'sender' | 'recipient' | 'message'
 
 /** How one message ended. */
-export interface MessageResult {
+interface MessageResult {
   /** Its queue id; null when it was not accepted. */
   id: string | null
   size: number

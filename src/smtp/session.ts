@@ -24,7 +24,7 @@ export interface SmtpSessionLimits {
   max_commands: number
   /** How long a session may last without a message. A message being received has its own limit (`pace`). */
   session_timeout: number
-  /** Octets of a message that must arrive within each period. */
+  /** Bytes of a message that must arrive within each period. */
   pace: { octets: number; within: number }
 }
 
@@ -131,7 +131,7 @@ export class SmtpSession {
     this.#pace = setInterval(() => this.#checkPace(), this.#limits().pace.within)
   }
 
-  /** Counts octets of the message that were received. */
+  /** Counts bytes of the message that were received. */
   countData(octets: number): void {
     this.#received += octets
   }

@@ -3,7 +3,7 @@ import { isIPv6 } from 'node:net'
 import { headerLimit } from '../message/headers.ts'
 import type { Envelope } from '../mail/model.ts'
 
-export interface Trace {
+interface Trace {
   envelope: Envelope
   /** Our host name: the `by` of Received. */
   hostname: string
@@ -38,7 +38,7 @@ export function traceHeader({ envelope, hostname, id, received_at, recipient, au
 
 /**
  * The message with the trace fields prepended. Return-Path fields, and Authentication-Results fields with our authserv-id (RFC 8601 5), are
- * removed from the header as far as it is read. Every other octet stays.
+ * removed from the header as far as it is read. Every other byte stays.
  */
 export function withTrace(raw: Buffer, trace: string, hostname: string): Buffer {
   const header = headerText(raw)
@@ -57,7 +57,7 @@ export function withTrace(raw: Buffer, trace: string, hostname: string): Buffer 
   return Buffer.concat([...kept, raw.subarray(at)])
 }
 
-/** Octets of the header section, without the empty line that ends it. The whole message if there is none; Infinity above the limit. */
+/** Bytes of the header section, without the empty line that ends it. The whole message if there is none; Infinity above the limit. */
 export function headerLength(raw: Buffer): number {
   if (raw[0] === 13 && raw[1] === 10) return 0
   const end = raw.subarray(0, headerLimit + 2).indexOf(emptyLine)
@@ -65,7 +65,7 @@ export function headerLength(raw: Buffer): number {
   return raw.length <= headerLimit ? raw.length : Infinity
 }
 
-/** The header section, one character for each octet, as far as it is read. */
+/** The header section, one character for each byte, as far as it is read. */
 export function headerText(raw: Buffer): string {
   return raw.toString('latin1', 0, Math.min(headerLength(raw), headerLimit))
 }
@@ -129,7 +129,7 @@ function fold(text: string, indent = ''): string {
   return folded + line
 }
 
-/** The words between spaces. Overlong words are split into pieces of at most 900 octets. */
+/** The words between spaces. Overlong words are split into pieces of at most 900 bytes. */
 function wordsOf(text: string): string[] {
   const words = text.split(' ')
   if (words.every((word) => word.length < 225)) return words

@@ -15,9 +15,9 @@ import { headerSummary } from '../message/header-only.ts'
 import type { SmtpSession } from './session.ts'
 
 export interface TransactionLimits extends ConnectionLimits {
-  /** The largest message in octets, without its final dot. */
+  /** The largest message in bytes, without its final dot. */
   size: number
-  /** Octets of all messages held in memory at once that are not small; at least twice `size`. */
+  /** Bytes of all messages held in memory at once that are not small; at least twice `size`. */
   max_memory: number
   /** Timeout of the delivery target for one answer, in milliseconds. */
   data_timeout: number
@@ -60,7 +60,7 @@ type Note = (found: Partial<MessageFindings>) => void
 
 type Answer = (error?: Error | null, text?: string) => void
 
-/** How many octets a message may exceed `size` before the connection is closed, so that a client just above it gets a proper reply. */
+/** How many bytes a message may exceed `size` before the connection is closed, so that a client just above it gets a proper reply. */
 const sizeTolerance = 65_536
 
 /** Handles MAIL, RCPT and DATA: checks their form, and passes them to the delivery target. */
@@ -121,7 +121,7 @@ export class TransactionHandler {
     }
   }
 
-  /** RCPT: null when the delivery target accepts the recipient, else the error to reply with. Never rejects. Normalises the path. */
+  /** RCPT: null when the delivery target accepts the recipient, else the error to reply with. Never rejects. Normalizes the path. */
   async recipient(smtpSession: SmtpSession | undefined, path: Path, session: Session): Promise<Error | null> {
     try {
       checkParameters(path, [])

@@ -8,14 +8,14 @@ const lf = 10
 const dot = 46
 const stuffed = Buffer.from('\r\n.')
 
-/** The position within a line after the octets so far. `dot` and `dot cr` are at its start; these octets are held back. */
+/** The position within a line after the bytes so far. `dot` and `dot cr` are at its start; these bytes are held back. */
 type Position = 'within' | 'cr' | 'start' | 'dot' | 'dot cr'
 
 /** Removes the dot stuffing of one message (RFC 5321 4.5.2): the first dot of a line is dropped. Only CRLF.CRLF ends the message. */
 export class Unstuffing {
   #position: Position = 'start'
 
-  /** The octets of the message in this chunk, and those after its end, null before the end. */
+  /** The bytes of the message in this chunk, and those after its end, null before the end. */
   take(chunk: Buffer): { content: Buffer; rest: Buffer | null } {
     if (!this.#isPlain(chunk)) return this.#step(chunk)
     const lineEnd = chunk.indexOf(stuffed)
@@ -41,7 +41,7 @@ export class Unstuffing {
     const content = Buffer.allocUnsafe(chunk.length + 1)
     let position = this.#position
     let length = 0
-    // Octet by octet from the first dot on: a search for each dot is slow for a message of nothing but dots.
+    // Byte by byte from the first dot on: a search for each dot is slow for a message of nothing but dots.
     for (let at = 0; at < chunk.length; at++) {
       const octet = chunk[at]!
       if (position === 'start' && octet === dot) {

@@ -2,7 +2,6 @@ import { type MasterKey, nameOf, type Step } from '../core/seal/master-key.ts'
 import { Seal, type SealedColumn } from '../core/seal/seal.ts'
 import { type Database, empty, join, raw, sql, type Transaction, type Value } from './database.ts'
 
-/** The result of a rotation. */
 export interface RotationResult {
   /** Number of values sealed under the new key. */
   values: number

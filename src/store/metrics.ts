@@ -11,7 +11,6 @@ export interface CommitWatch {
 /** Buckets in seconds, from a fast disk to one that hangs. */
 const times = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
-/** Metrics of commits. */
 export function commitMetrics(metrics: Metrics): CommitWatch {
   const commits = metrics.histogram(
     'pillarbox_store_commit_seconds',
@@ -33,7 +32,6 @@ export function commitMetrics(metrics: Metrics): CommitWatch {
   }
 }
 
-/** Metrics of the size of a database file. */
 export function fileMetrics(metrics: Metrics, file: string): void {
   metrics.gauge('pillarbox_store_database_bytes', databaseBytes, async (gauge) => gauge.set(await sizeOf(file)))
   metrics.gauge(
@@ -43,14 +41,12 @@ export function fileMetrics(metrics: Metrics, file: string): void {
   )
 }
 
-/** The metric of the size of a database on a server. */
 export function serverMetrics(metrics: Metrics, size: () => Promise<number>): void {
   metrics.gauge('pillarbox_store_database_bytes', databaseBytes, async (gauge) => gauge.set(await size()))
 }
 
 const databaseBytes = 'Size of the database file in bytes'
 
-/** Metrics of free disk space. */
 export function spaceMetrics(metrics: Metrics, space: Space): void {
   metrics.gauge('pillarbox_disk_free_bytes', 'Free bytes on the disk of the data directory', async (gauge) => {
     const free = await space.free()

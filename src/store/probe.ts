@@ -6,7 +6,7 @@ import type { Database } from './database.ts'
 const timeout = 2000
 
 /** Whether the store can be written now, and if not, whether the disk is full. */
-export type StoreState = 'sound' | 'full' | 'failing'
+type StoreState = 'sound' | 'full' | 'failing'
 
 /** Tests whether the store can be written. Only one probe runs at a time, so that anonymous calls of /readyz cost nothing. */
 export class WriteProbe {

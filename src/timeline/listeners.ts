@@ -12,7 +12,6 @@ export interface Listener {
   onMessage(message: MessageBrief): void
   /** The identity was deleted. */
   onDeleted(): void
-  /** The account was stopped. */
   onStopped(accountId: string): void
 }
 

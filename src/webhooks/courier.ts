@@ -15,6 +15,7 @@ import {
   PermanentFailure,
   readStoredAnswer,
 } from '../queue/courier.ts'
+import { outcomes } from '../queue/history.ts'
 import { WorkLimiter } from '../net/work-limiter.ts'
 import { type Outside, type OutsideAnswer, Unreachable } from '../net/outside.ts'
 import { isOfLiving } from '../identities/row.ts'
@@ -183,7 +184,7 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   finished({ id: queue_id, load, attempt, outcome, answer, next, ms, notes }: AttemptResult<WebhookLoad, AttemptAnswer>): void {
     const { webhook_id, event_id, event } = load
     const { status: code, error } = answerOf(answer)
-    const end = { code, error: error === null ? null : loggable(error, 512), attempt, result: results[outcome] }
+    const end = { code, error: error === null ? null : loggable(error, 512), attempt, result: outcomes[outcome] }
     const line = { queue_id, webhook_id, event_id, event, ...notes, ...end, next_attempt_at: next ?? null, ms }
     if (outcome === 'failed') this.#log.warn(line, 'webhook delivery failed')
     else this.#log.info(line, 'webhook attempt')
@@ -232,8 +233,6 @@ export class WebhookCourier implements Courier<WebhookLoad, AttemptAnswer> {
   }
 }
 
-const results = { done: 'delivered', failed: 'failed', deferred: 'deferred', interrupted: 'interrupted' } as const
-
 /** The answer of the endpoint; a message of the queue itself is the error of an attempt that got none. */
 function answerOf(answer: AttemptAnswer | string): AttemptAnswer {
   return typeof answer === 'string' ? answerWith({ error: answer }) : answer
@@ -243,7 +242,7 @@ export function readAnswer(stored: string | null): AttemptAnswer {
   return stored === null ? answerWith({}) : answerOf(readStoredAnswer(stored) as AttemptAnswer | string)
 }
 
-/** The most octets of JSON of a stored body, without its quotes: control characters take six each. */
+/** The most bytes of JSON of a stored body, without its quotes: control characters take six each. */
 const longestBody = 2046
 
 function answerWith(part: Partial<AttemptAnswer>): AttemptAnswer {

@@ -67,7 +67,6 @@ function bodyOf(event: Event): Body {
   return { octets: Buffer.from(JSON.stringify(envelopeOf(event))), event: { type, identity_id }, subject: subjectOf(event) }
 }
 
-/** The message of an event. */
 function subjectOf({ type, data }: Event): Body['subject'] {
   const { id, message_id } = data as { id?: unknown; message_id?: unknown }
   if (type.startsWith('email.')) return { email_id: id, message_id }

@@ -11,7 +11,6 @@ interface Signed {
 
 /** A secret prepared for signing. */
 export interface WebhookKey {
-  /** The secret as text. */
   text: KeyObject
   /** The key of Standard Webhooks: the bytes after `whsec_`, or the text of a secret without that prefix. */
   octets: KeyObject

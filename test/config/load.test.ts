@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { ConfigError, changed, loadConfig, restartOnly } from '../../src/config.ts'
+import { Config, ConfigError, changed, loadConfig } from '../../src/config.ts'
+import { sections, settingsOf } from '../../src/config/settings.ts'
 import { certificate } from '../../src/certificates/self-signed.ts'
 
 let cwd: string
@@ -276,6 +277,7 @@ describe('what changed', () => {
   })
 
   test('where the box keeps things and listens needs a restart', () => {
+    const restartOnly = settingsOf(sections(Config)).flatMap(({ restart, name }) => (restart ? [name] : []))
     expect(restartOnly).toEqual(expect.arrayContaining(['data_dir', 'keys_dir', 'http.listen', 'smtp.listen', 'metrics.listen']))
     expect(restartOnly).not.toContain('log.level')
   })

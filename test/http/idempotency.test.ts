@@ -91,9 +91,9 @@ test('a key is good for a day', async () => {
   clock.time += 24 * 3_600_000 + 1
   expect((await make('Bear', 'one')).headers.get('idempotency-replayed')).toBeNull()
   await make('Bear', 'two')
-  expect(await box.server.sweep()).toBe(0)
+  expect(await box.idempotency.sweep()).toBe(0)
   clock.time += 24 * 3_600_000 + 1
-  expect(await box.server.sweep()).toBe(2)
+  expect(await box.idempotency.sweep()).toBe(2)
 })
 
 test('an answer that carries a secret lies sealed, and only the same API key gets it again', async () => {

@@ -197,6 +197,7 @@ export interface Toybox {
   base: string
   port: number
   server: HttpServer
+  idempotency: Idempotency
   played: Played
   lines: string[]
   call(
@@ -218,6 +219,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
     },
   })
   const database = parts.database ?? openDatabase()
+  const idempotency = new Idempotency({ database, seal: toySeal(), clock: parts.clock ?? systemClock, storage: roomy })
   const server = new HttpServer({
     settings: {
       listen: { host: '127.0.0.1', port: 0 },
@@ -254,7 +256,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
     },
     session: () => undefined,
     database,
-    idempotency: new Idempotency({ database, seal: toySeal(), clock: parts.clock ?? systemClock, storage: roomy }),
+    idempotency,
     log: createLog('debug', sink),
     metrics: new Metrics(),
     ready: async () => [],
@@ -268,6 +270,7 @@ export async function openToybox(settings: Partial<HttpSettings> = {}, parts: Pa
     base,
     port,
     server,
+    idempotency,
     played,
     lines,
     call: async (method, path, { key = 'all', body, headers = {}, signal } = {}) =>

@@ -239,7 +239,7 @@ export type AutoSubmitted = 'no' | 'auto-generated' | 'auto-replied'
 export interface Backup {
   /** name of its file in backup.directory */
   name: string
-  /** octets */
+  /** bytes */
   size: number
   box_id: string
   /** the time of its state */

@@ -5,7 +5,6 @@ import { lruMap, lruMapOfBytes } from '../../core/memory.ts'
 import { type Database, sql } from '../../store/database.ts'
 import { countCode, countGuess, type CountedGuess, noTallies, type Tallies } from './tallies.ts'
 
-/** The target of a guess. */
 export interface GuessTarget {
   /** The login name as typed, or the protected object. */
   name: string

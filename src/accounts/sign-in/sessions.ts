@@ -45,7 +45,6 @@ const maxSessions = 100
 /** The longest stored User-Agent, in characters. */
 const longestUserAgent = 200
 
-/** Sessions with the role of their person. */
 const withRole = sql`SELECT sessions.*, logins.role FROM sessions JOIN logins ON logins.id = sessions.person_id`
 
 /** Sessions of signed-in people. The browser keeps 256 random bits, the database their SHA-256. Used sessions are cached until they end. */

@@ -1,4 +1,5 @@
 import type { Command, Help } from 'commander'
+import { capitalized } from '../../core/text.ts'
 import { notes } from './reference.ts'
 
 /** The manual page, in man(7) macros, generated from the declarations of the commands. */
@@ -49,7 +50,7 @@ function sections(command: Command, parent: string, help: Help): string[] {
   return [
     [
       `.SS ${escaped([name, ...usage].join(' '))}`,
-      escaped(sentence(command.description())),
+      escaped(`${capitalized(command.description())}.`),
       ...details,
       ...(options === '' ? [] : [options]),
     ].join('\n'),
@@ -63,10 +64,6 @@ function optionsOf(command: Command, help: Help): string {
     .filter(({ long }) => long !== '--help')
     .map((option) => `.TP\n.B ${escaped(option.flags)}\n${escaped(help.optionDescription(option))}`)
     .join('\n')
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }
 
 function lowered(text: string): string {

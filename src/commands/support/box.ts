@@ -215,6 +215,9 @@ export async function everyOne<Item>(box: Box, path: string, max = Infinity): Pr
   }
 }
 
+/** How a command names an identity. */
+export const whichIdentity = 'its id, name or e-mail address'
+
 /** The identity of this id, name or address. Throws Failure when there is none. */
 export async function identityNamed(box: Pick<Box, 'call'>, who: string): Promise<ReducedIdentity> {
   if (/^ident_[0-9a-z]{26}$/.test(who)) return box.call<ReducedIdentity>('GET', `/v1/identities/${who}`)

@@ -11,7 +11,8 @@ export interface MetricsSettings {
   token?: string | undefined
 }
 
-const challenges = '/.well-known/acme-challenge/'
+/** The path of challenges (RFC 8555 8.3). */
+export const challengePath = '/.well-known/acme-challenge/'
 
 /** The names of components that are not ready; empty when the box is ready. */
 type Ready = () => Promise<string[]>
@@ -36,7 +37,7 @@ export function answerProbe(
   if (path === '/healthz') return jsonAnswer(200, '{"status":"ok"}')
   if (path === '/readyz') return readiness(ready)
   if (path === '/metrics' && token !== undefined && hasToken(request.headers.authorization, token)) return metricsAnswer(metrics)
-  const text = path.startsWith(challenges) ? challenge?.(path.slice(challenges.length)) : undefined
+  const text = path.startsWith(challengePath) ? challenge?.(path.slice(challengePath.length)) : undefined
   if (text === undefined) return undefined
   return typeof text === 'string' ? challengeAnswer(text) : text.then(challengeAnswer)
 }

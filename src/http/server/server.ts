@@ -138,11 +138,6 @@ export class HttpServer {
     if (tls) this.#secure?.renew(tls.certificate())
   }
 
-  /** Removes idempotency records older than 24 h. Returns how many. */
-  sweep(): Promise<number> {
-    return this.#api.sweep()
-  }
-
   async #start({ listen, tls, metrics, control, max_connections }: HttpSettings): Promise<void> {
     const { handler, upgrades: upgrader } = this.#api
     const proxied = (): ProxiedConnections => new ProxiedConnections(() => this.#proxies, this.#deps.log)

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { Fault } from '../../core/fault.ts'
+import { Fault, stopping } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { tooLargeForText, unreadable } from '../../message/documents/collected-text.ts'
 import type { DocumentText, FileHints } from '../../message/documents/document.ts'
@@ -106,8 +106,4 @@ async function excessOf(worker: Worker, size: number): Promise<string | undefine
   } catch {
     return undefined
   }
-}
-
-function stopping(): Fault {
-  return new Fault('internal_error', 'The box is stopping. Try again later.', { retryAfter: 10 })
 }

@@ -16,7 +16,7 @@ const everyone: Rules = { allow: [], block: [], require_dmarc: false, replies: t
 export type Objection = 'blocked_sender' | 'unlisted_sender' | 'unverified_sender' | 'suspicious'
 
 /** What rules look at in a message. */
-export interface Arrival {
+interface Arrival {
   mail_from: string
   /** The address in From. */
   from: string

@@ -23,7 +23,7 @@ export interface ExamineSettings extends VerdictSettings {
 }
 
 /** The parser functions of a worker. */
-export interface Readers {
+interface Readers {
   parse(raw: Buffer): Promise<Parsed>
   attachmentsOf(raw: Buffer, indexes: readonly number[]): Promise<DecodedAttachment[]>
 }

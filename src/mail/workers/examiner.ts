@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { deflateRawSync } from 'node:zlib'
 import { FairQueue } from '../../core/work/fair-queue.ts'
-import { Fault } from '../../core/fault.ts'
+import { Fault, stopping } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { DnsTally } from '../../net/dns-tally.ts'
 import type { ExamineSettings, Result, WorkerStart } from './examine.ts'
@@ -380,10 +380,6 @@ function senderOf({ envelope }: ExamineJob): string | null {
 /** The queue of a suspect: it waits with those from the same sender to the same account. */
 function suspectKey({ account, envelope }: ExamineJob): string {
   return `${account} ${envelope?.remote_address ?? ''}`
-}
-
-function stopping(): Fault {
-  return new Fault('internal_error', 'The box is stopping. Try again later.', { retryAfter: 10 })
 }
 
 function unreadable(why: string): Fault {

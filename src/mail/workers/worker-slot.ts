@@ -48,7 +48,7 @@ export function startThread(url: URL, start: WorkerStart, memory: number): Worke
   })
 }
 
-export interface WorkerSlotOptions {
+interface WorkerSlotOptions {
   /** A worker thread that was just started. */
   thread: WorkerThread
   /** Shared memory with the id of the last task begun. */

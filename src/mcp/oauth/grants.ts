@@ -22,7 +22,7 @@ export interface Tokens {
   scope: string
 }
 
-export interface NewGrant {
+interface NewGrant {
   client_id: string
   label: string
   identity_id: string

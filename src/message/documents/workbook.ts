@@ -1,3 +1,4 @@
+import { oneLine } from '../../core/text.ts'
 import type { XmlHandler } from '../markup.ts'
 import { type CollectedText, longestText } from './collected-text.ts'
 import type { OfficeFile } from './office-file.ts'
@@ -185,8 +186,4 @@ function dateOf(number: number, firstDay: number): string {
   const iso = time.toISOString()
   const [date, clock] = [iso.slice(0, 10), iso.slice(11, 19)]
   return number < 1 ? clock : clock === '00:00:00' ? date : `${date} ${clock}`
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
 }

@@ -4,18 +4,18 @@ export const textLimit = 5 * 1024 * 1024
 /** Lines that are read of a message, and of all its bodies once they are decoded: the time for a text grows with them, and its memory. */
 export const maxLines = 1_200_000
 
-/** Octets of all bodies of a message: a character has four at most in UTF-8. */
+/** Bytes of all bodies of a message: a character has four at most in UTF-8. */
 const maxOctets = 4 * textLimit
 
 const [lf, cr] = [0x0a, 0x0d]
 
-/** Cuts the decoded bodies of a message where together they are too long: a few octets of base64 may be thousands of lines. */
+/** Cuts the decoded bodies of a message where together they are too long: a few bytes of base64 may be thousands of lines. */
 export class TextLimit {
   isExceeded = false
   #octets = maxOctets
   #lines = maxLines
 
-  /** What may be read of these octets. */
+  /** What may be read of these bytes. */
   take(octets: Buffer): Buffer {
     let end = Math.min(octets.length, this.#octets)
     for (let at = octets.indexOf(lf); at !== -1 && at < end; at = octets.indexOf(lf, at + 1)) if (--this.#lines < 0) end = at

@@ -29,7 +29,7 @@ type Encoding = 'identity' | 'base64' | 'quoted-printable'
 /** Lines that begin with `--` and are not delimiters, after which a message is left to the library. */
 const maxDashed = 10_000
 const maxParts = 1000
-/** Octets of a header of a part. */
+/** Bytes of a header of a part. */
 const maxPartHeader = 16 * 1024
 /** The longest boundary in characters (RFC 2046 5.1.1). */
 const longestBoundary = 70

@@ -11,7 +11,7 @@ export interface File {
   cid: string | undefined
   /** True if it has a Content-ID and is inside of a multipart/related. */
   related: boolean
-  /** Octets of the content. */
+  /** Bytes of the content. */
   size: number
   /** SHA-256 of the content, in hexadecimal. */
   checksum: string
@@ -30,6 +30,6 @@ export interface Mime {
    * message.
    */
   areSeparateBodies: boolean
-  /** True if the bodies have too many lines or octets: then they were read up to there. */
+  /** True if the bodies have too many lines or bytes: then they were read up to there. */
   isCut: boolean
 }

@@ -6,7 +6,7 @@ import type { File, Mime } from './model.ts'
 import { decodeQuotedPrintable } from './quoted-printable.ts'
 import { TextLimit, unixText } from './body-text.ts'
 
-/** Octets of an attachment that are decoded at once. */
+/** Bytes of an attachment that are decoded at once. */
 const pieceLength = 1024 * 1024
 
 /**
@@ -34,7 +34,7 @@ export function plainMime(raw: Buffer, fields: readonly HeaderField[]): Mime | n
   return { subject, files, ...joined(bodies), isCut: limit.isExceeded }
 }
 
-/** The decoded subject; null if it has controls, or octets that are not UTF-8. */
+/** The decoded subject; null if it has controls, or bytes that are not UTF-8. */
 function plainSubject(fields: readonly HeaderField[]): string | undefined | null {
   const field = fields.find(({ name }) => name === 'subject')
   if (field === undefined || field.value === '') return undefined
@@ -50,7 +50,7 @@ function isBody({ type, disposition, filename, around }: Leaf): boolean {
   return filename === undefined || around.length === 0 || around.at(-1)!.type === 'multipart/alternative'
 }
 
-/** Octets of a leaf, decoded; null if they are not encoded as declared. */
+/** Bytes of a leaf, decoded; null if they are not encoded as declared. */
 function decoded(raw: Buffer, { encoding, start, end }: Leaf): Buffer | null {
   if (encoding === 'base64') return decodeBase64(raw, start, end)
   const octets = raw.subarray(start, end)
@@ -99,14 +99,14 @@ function fileOf(raw: Buffer, leaf: Leaf): File | null {
   }
 }
 
-/** The decoded octets of a leaf in pieces, so that a large attachment is not in memory as a whole. */
+/** The decoded bytes of a leaf in pieces, so that a large attachment is not in memory as a whole. */
 function* piecesOf(raw: Buffer, leaf: Leaf): Generator<Buffer | null> {
   const length = leaf.encoding === 'quoted-printable' ? Infinity : pieceLength
   for (let { start } = leaf; start < leaf.end;) {
     const next = start + length < leaf.end ? lineEnd(raw, start + length) : leaf.end
     const end = Math.min(next, leaf.end)
     const piece = decoded(raw, { ...leaf, start, end })
-    // four letters are three octets: a piece that ends within them is not decoded as what it is
+    // four letters are three bytes: a piece that ends within them is not decoded as what it is
     yield piece !== null && leaf.encoding === 'base64' && end < leaf.end && piece.length % 3 !== 0 ? null : piece
     start = end
   }

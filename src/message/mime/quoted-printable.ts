@@ -62,7 +62,7 @@ function withoutEscapes(octets: Buffer): Buffer {
   return octets.subarray(0, length)
 }
 
-/** The value of a hexadecimal digit; NaN for any other octet. */
+/** The value of a hexadecimal digit; NaN for any other byte. */
 function digit(octet = 0): number {
   if (octet >= 0x30 && octet <= 0x39) return octet - 0x30
   const letter = octet | 0x20

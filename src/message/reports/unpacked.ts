@@ -1,12 +1,12 @@
 import { gunzipSync, inflateRawSync } from 'node:zlib'
 import { Unzip, type UnzipDecoder } from 'fflate'
 
-/** The largest compressed report in octets. */
+/** The largest compressed report in bytes. */
 const maxCompressed = 4 * 1024 * 1024
 
 /**
  * The text in a file: in the first entry of a ZIP that is not a directory, in a gzip, or as it is. Undefined when there is none, when it is
- * damaged, or above 4 MiB compressed or `longest` octets decompressed. More than that is never in memory.
+ * damaged, or above 4 MiB compressed or `longest` bytes decompressed. More than that is never in memory.
  */
 export function unpacked(octets: Buffer, longest: number): string | undefined {
   if (octets.length > maxCompressed) return undefined

@@ -2,10 +2,10 @@ import { isIP } from 'node:net'
 import { domainNameOf } from '../../core/domain-names.ts'
 import { lineOf } from './field-groups.ts'
 
-/** Octets of the rows of one report that are kept, as JSON. */
+/** Bytes of the rows of one report that are kept, as JSON. */
 const maxOctets = 64 * 1024
 
-/** Counts the octets of what is kept of one report. */
+/** Counts the bytes of what is kept of one report. */
 export class ByteBudget {
   #left = maxOctets
 

@@ -1,4 +1,4 @@
-import { type Color, colorOf, over } from './colors.ts'
+import { black, type Color, colorOf, over, white } from './colors.ts'
 import { everywhere, type Styles, undecided, type Variables, variablesIn } from './declarations.ts'
 import { functionsIn, measureOf, wordsIn } from './lengths.ts'
 import type { Place } from './selectors.ts'
@@ -52,9 +52,6 @@ export interface Appearance {
   place: Place | null
   variables: Variables | null
 }
-
-const black: Color = [0, 0, 0]
-const white: Color = [255, 255, 255]
 
 /** The appearance of a text outside of any element. */
 export const plainAppearance: Appearance = {

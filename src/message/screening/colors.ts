@@ -4,6 +4,9 @@ import { functionsIn, measureOf, wordsIn } from './lengths.ts'
 /** Red, green and blue, each 0 to 255, and how opaque it is, 1 where left out. */
 export type Color = readonly [number, number, number, number?]
 
+export const black: Color = [0, 0, 0]
+export const white: Color = [255, 255, 255]
+
 /** Colours by name (CSS Color 4), and those of the system on a light page. */
 const named = new Map(
   (

@@ -1,6 +1,6 @@
 import { remembered } from '../../core/memory.ts'
 import { type Declared, declarationsOf } from '../markup.ts'
-import { wordsIn } from './lengths.ts'
+import { closing, wordsIn } from './lengths.ts'
 import type { Match } from './selectors.ts'
 import { fontSizeIn, isColor, valid } from './values.ts'
 
@@ -260,15 +260,4 @@ function withVariables(value: string, known: (name: string) => string | undefine
     found = `${found.slice(0, start)}${stands}${found.slice(end + 1)}`
   }
   return null
-}
-
-/** Where the parenthesis ends that is open before `start`. */
-function closing(text: string, start: number): number {
-  let depth = 1
-  for (let at = start; at < text.length; at += 1) {
-    if (text[at] === '(') depth += 1
-    else if (text[at] === ')') depth -= 1
-    if (depth === 0) return at
-  }
-  return text.length
 }

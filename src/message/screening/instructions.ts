@@ -1,9 +1,10 @@
+import { oneLine } from '../../core/text.ts'
 import { withoutInvisible } from './invisible.ts'
 
 /** What a text does that instructs its reader. */
 export type Instruction = 'override' | 'secrecy' | 'disclosure' | 'role' | 'marker'
 
-export interface FoundInstruction {
+interface FoundInstruction {
   kind: Instruction
   /** The sentence, as it was compared; at most 80 characters. */
   excerpt: string
@@ -42,7 +43,7 @@ export function instructionsIn(text: string): FoundInstruction[] {
       if (left-- === 0) break
       const sentence = sentenceAt(searched, index)
       if (rules.some((rule) => rule.every((part) => part.test(sentence)))) {
-        found.push({ kind, excerpt: sentence.replace(/\s+/g, ' ').trim().slice(0, 80).toWellFormed() })
+        found.push({ kind, excerpt: oneLine(sentence).slice(0, 80).toWellFormed() })
         break
       }
     }

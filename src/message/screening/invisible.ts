@@ -31,7 +31,7 @@ function withoutNeedless(text: string): string {
 }
 
 /** What is written with characters that nobody sees. */
-export interface Invisible {
+interface Invisible {
   /** Characters in runs of tags, or of selectors of variants. */
   tags: number
   /** What the tags say in ASCII; the start. */

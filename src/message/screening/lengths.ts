@@ -206,3 +206,14 @@ export function wordsIn(value: string): string[] {
   }
   return word === '' ? words : [...words, word]
 }
+
+/** Where the parenthesis ends that is open before `start`: its place, or the end of the text. */
+export function closing(text: string, start: number): number {
+  let depth = 1
+  for (let at = start; at < text.length; at += 1) {
+    if (text[at] === '(') depth += 1
+    else if (text[at] === ')') depth -= 1
+    if (depth === 0) return at
+  }
+  return text.length
+}

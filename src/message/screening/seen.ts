@@ -13,7 +13,7 @@ import type { Place } from './selectors.ts'
 import { StyleSheet } from './style-sheet.ts'
 
 /** Where a text is that a person who looks at the message does not see. */
-export type UnseenPlace = Exclude<Hiding, 'code'> | 'comment' | 'attribute'
+type UnseenPlace = Exclude<Hiding, 'code'> | 'comment' | 'attribute'
 
 /** What a person sees of HTML, and what not. */
 export interface SeenText {
@@ -201,7 +201,8 @@ function lookIn(around: Appearance, tag: string, all: readonly Styles[]): Elemen
   return first ?? { appearance: around, styles: null }
 }
 
-const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
+/** Of an element without attributes. */
+export const noLook: LookAttributes = { style: '', class: '', id: '', color: '', bgcolor: '', background: '', others: {} }
 
 function placeIn(parent: Place | null, tag: string, { class: classes, id, others, ...rest }: LookAttributes): Place {
   const names = classes === '' ? [] : classes.trim().split(/\s+/)

@@ -1,4 +1,5 @@
 import { withoutEscapes } from '../markup.ts'
+import { closing } from './lengths.ts'
 
 /** An element with those around it, as far as selectors ask. */
 export interface Place {
@@ -57,12 +58,12 @@ const maxSteps = 400
 
 /** Reads the selectors of a rule; undefined where one is not valid, as the rule is ignored then. */
 export function selectorsIn(text: string): Selector[] | undefined {
-  const found = splitOutside(text, ',').map((one) => selectorOf(one.trim(), 0))
+  const found = listedIn(text).map((one) => selectorOf(one.trim(), 0))
   return found.every((one) => one !== undefined) ? found : undefined
 }
 
-/** True for a text without the mark but in parentheses or brackets. */
-function splitOutside(text: string, mark: string): string[] {
+/** What is between the commas of a text that are not in parentheses or brackets. */
+function listedIn(text: string): string[] {
   const parts: string[] = []
   let depth = 0
   let start = 0
@@ -71,7 +72,7 @@ function splitOutside(text: string, mark: string): string[] {
     if (character === '\\') at += 1
     else if (character === '(' || character === '[') depth += 1
     else if (character === ')' || character === ']') depth -= 1
-    else if (character === mark && depth === 0) {
+    else if (character === ',' && depth === 0) {
       parts.push(text.slice(start, at))
       start = at + 1
     }
@@ -122,7 +123,7 @@ function selectorOf(text: string, depth: number): Selector | undefined {
       compound.checks.push(attributeCheck(attribute.toLowerCase(), operator, value))
       selector.specificity += 1000
     } else if (pseudo !== undefined) {
-      const end = open === undefined ? pieces.lastIndex : closingOf(text, pieces.lastIndex)
+      const end = open === undefined ? pieces.lastIndex : Math.min(closing(text, pieces.lastIndex) + 1, text.length)
       const given = open === undefined ? '' : text.slice(pieces.lastIndex, end - 1)
       const isElement = piece![0].startsWith('::') || /^(?:before|after|first-line|first-letter)$/i.test(pseudo)
       const check = isElement
@@ -139,20 +140,11 @@ function selectorOf(text: string, depth: number): Selector | undefined {
   return selector
 }
 
-function closingOf(text: string, start: number): number {
-  let depth = 1
-  for (let at = start; at < text.length; at += 1) {
-    if (text[at] === '(') depth += 1
-    else if (text[at] === ')' && --depth === 0) return at + 1
-  }
-  return text.length
-}
-
 /** What a pseudo-class asks; its specificity is added to the selector. */
 function pseudoCheck(selector: Selector, name: string, given: string, depth: number): Check | undefined {
   if (/^(?:is|where|not|matches|-webkit-any)$/.test(name)) {
     if (depth >= deepest) return () => 1
-    const list = splitOutside(given, ',').map((one) => selectorOf(one.trim(), depth + 1))
+    const list = listedIn(given).map((one) => selectorOf(one.trim(), depth + 1))
     if (name === 'not' && list.includes(undefined)) return undefined
     const known = list.filter((one) => one !== undefined)
     if (name !== 'where') selector.specificity += Math.max(0, ...known.map(({ specificity }) => specificity))

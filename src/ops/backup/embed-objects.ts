@@ -7,7 +7,7 @@ import { refused, requireSpace } from './faults.ts'
 import { value } from './snapshot.ts'
 
 /** Where the raw mail of a copied database is that is not in it. */
-export interface ObjectSource {
+interface ObjectSource {
   settings: BucketSettings | undefined
   /** True if the database that was copied still refers to an object. */
   refers: (object: string) => Promise<boolean>

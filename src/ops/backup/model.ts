@@ -4,7 +4,7 @@ import { Timestamp } from '../../core/shapes.ts'
 export const Backup = z
   .object({
     name: z.string().meta({ description: 'name of its file in backup.directory', example: 'pillarbox-20261121T030000000Z.tar' }),
-    size: z.int().meta({ description: 'octets' }),
+    size: z.int().meta({ description: 'bytes' }),
     box_id: z.string(),
     created_at: Timestamp.meta({ description: 'the time of its state' }),
     program_version: z.string(),

@@ -4,11 +4,11 @@ import type { CopiedTable, CopyProgress } from '../../store/copy/copy.ts'
 import { mustBeNoRestore } from '../../store/files.ts'
 import { DirectoryLock } from '../../store/lock.ts'
 import { StateFile } from '../../store/state.ts'
-import { moveFault } from './failures.ts'
+import { refused } from '../backup/faults.ts'
 import { moveToPostgres } from './to-postgres.ts'
 import { moveToSqlite } from './to-sqlite.ts'
 
-export interface MoveInput {
+interface MoveInput {
   data_dir: string
   /** The database of the settings. */
   database: PostgresTarget | undefined
@@ -27,7 +27,7 @@ export async function moveBox(
 ): Promise<Record<string, CopiedTable>> {
   // before the lock: to stop the box would not help
   if (to === 'sqlite' && database === undefined)
-    throw moveFault('database.url is not set: it names the database that is moved. Nothing was changed.', 'on_sqlite')
+    throw refused('database.url is not set: it names the database that is moved. Nothing was changed.', 'on_sqlite')
   mustBeNoRestore(data_dir)
   const lock = new DirectoryLock(data_dir)
   try {
@@ -48,6 +48,6 @@ async function stateIn(directory: string): Promise<StateFile> {
       throw new Error(`${file} is missing`)
     })
   } catch (error) {
-    throw moveFault(`There is no box in ${directory}: ${file} cannot be read. Nothing was changed.`, 'no_box', error)
+    throw refused(`There is no box in ${directory}: ${file} cannot be read. Nothing was changed.`, 'no_box', error)
   }
 }

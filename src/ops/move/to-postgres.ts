@@ -10,7 +10,8 @@ import { applicationId, damageIn, knownVersion, unchanged } from '../../store/mi
 import { databaseElsewhere, isNoted, notePostgres } from '../../store/postgres/note.ts'
 import { textOf } from '../../store/postgres/shared-state.ts'
 import type { State } from '../../store/state.ts'
-import { moveFault, stopped } from './failures.ts'
+import { refused } from '../backup/faults.ts'
+import { stopped } from './failures.ts'
 
 /** Copies the database file of a stopped box into an empty database of PostgreSQL, which is its database then. Throws Fault. */
 export async function moveToPostgres(
@@ -22,17 +23,17 @@ export async function moveToPostgres(
   const file = join(directory, 'pillarbox.db')
   const elsewhere = databaseElsewhere(directory)
   if (elsewhere !== undefined && (!isNoted(directory, target) || !existsSync(file)))
-    throw moveFault(
+    throw refused(
       `${elsewhere} It can be moved to SQLite only: pillarbox move --to sqlite. Nothing was changed.`,
       'on_postgresql',
     )
   checkSource(file)
   const copy = await PostgresCopy.open(target, state.box_id).catch((error: unknown) => {
-    throw moveFault((error as Error).message, 'database_unavailable', error)
+    throw refused((error as Error).message, 'database_unavailable', error)
   })
   try {
     // the file is from before: what happened since is on the server
-    if (elsewhere !== undefined && !copy.begun) throw moveFault(`${elsewhere} Nothing was changed.`, 'on_postgresql')
+    if (elsewhere !== undefined && !copy.begun) throw refused(`${elsewhere} Nothing was changed.`, 'on_postgresql')
     const whenSame = (): void => notePostgres(directory, target)
     const shared = several ? textOf(state) : undefined
     return await copy.fill(file, { ...options, box_id: state.box_id, words: wordIndex, shared, whenSame })
@@ -55,6 +56,6 @@ function checkSource(file: string): void {
     const damage = damageIn(database.prepare('PRAGMA quick_check(1)').get() as { quick_check: string })
     if (damage !== null) throw new Error(`${file} is damaged: ${damage}. Restore a backup.`)
   } catch (error) {
-    throw moveFault(`${(error as Error).message} Nothing was changed.`, 'database_unavailable', error)
+    throw refused(`${(error as Error).message} Nothing was changed.`, 'database_unavailable', error)
   }
 }

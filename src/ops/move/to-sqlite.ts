@@ -11,7 +11,8 @@ import { forgetPostgres, isNoted, movingFile } from '../../store/postgres/note.t
 import { openCopySource } from '../../store/postgres/prepare.ts'
 import { documentOn, requireSameBox, stateOf } from '../../store/postgres/shared-state.ts'
 import type { State, StateFile } from '../../store/state.ts'
-import { moveFault, stopped } from './failures.ts'
+import { refused } from '../backup/faults.ts'
+import { stopped } from './failures.ts'
 
 /** Copies the database of a stopped box on PostgreSQL into a file, which is its database then. Throws Fault. */
 export async function moveToSqlite(
@@ -25,12 +26,12 @@ export async function moveToSqlite(
   // an empty log is what a reader leaves
   const there = [file, `${file}-wal`].find((name) => (statSync(name, { throwIfNoEntry: false })?.size ?? 0) > 0)
   if (there !== undefined)
-    throw moveFault(`${there} exists: it is of another time. Move it away; nothing was changed.`, 'not_empty')
+    throw refused(`${there} exists: it is of another time. Move it away; nothing was changed.`, 'not_empty')
   // without the note, a former move had everything
   if (!isNoted(directory, source) && !existsSync(draft))
-    throw moveFault(`${directory} is not the data directory of the box in that database. Nothing was changed.`, 'no_box')
+    throw refused(`${directory} is not the data directory of the box in that database. Nothing was changed.`, 'no_box')
   const connection = await openCopySource(source, true).catch((error: unknown) => {
-    throw moveFault(`${(error as Error).message} Nothing was changed.`, 'database_unavailable', error)
+    throw refused(`${(error as Error).message} Nothing was changed.`, 'database_unavailable', error)
   })
   try {
     await beginSnapshot(connection)
@@ -72,5 +73,5 @@ async function mustFit(connection: Connection, directory: string): Promise<void>
   const [size, free] = [await bytesOf(connection), freeBytes(directory)]
   if (free > size) return
   const message = `The disk of ${directory} has too little free space: the database has ${size} bytes, and ${free} are free. Nothing was changed.`
-  throw moveFault(message, 'storage_full')
+  throw refused(message, 'storage_full')
 }

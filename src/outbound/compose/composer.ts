@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { FairQueue } from '../../core/work/fair-queue.ts'
-import { Fault } from '../../core/fault.ts'
+import { Fault, stopping } from '../../core/fault.ts'
 import type { Log } from '../../core/log.ts'
 import { compose, type Composed, type Draft, type Origin } from './compose.ts'
 import type { ComposeResult, ComposeJob } from './compose-worker.ts'
@@ -156,8 +156,4 @@ function composeFailed(): Fault {
   return new Fault('internal_error', 'The message could not be composed. Simplify its text, or send it as an attachment.', {
     code: 'not_composed',
   })
-}
-
-function stopping(): Fault {
-  return new Fault('internal_error', 'The box is stopping. Try again later.', { retryAfter: 10 })
 }

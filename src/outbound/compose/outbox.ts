@@ -206,7 +206,7 @@ export class Outbox {
       const { keys, limits, plan, policyCheck, holds } = this.#deps
       // fetching attachments may have taken long
       if (caller) await keys.origins.requireAdmitted(tx, caller)
-      if (caller && send_at !== null) await keys.origins.requireInGrace(tx, caller, send_at, 'send_at')
+      if (caller && send_at !== null) await keys.origins.requireInGrace(tx, caller, send_at)
       const row = present(await tx.get<IdentityRow>(sql`SELECT * FROM identities WHERE id = ${owner.id}`), clock)
       if (!row || row.status === 'deleted') throw notFound('identity')
       requireActive(row)

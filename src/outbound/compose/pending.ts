@@ -155,7 +155,7 @@ export class Pending implements Dispatcher {
     const rows = await this.#recipients(tx, email.id)
     const [first] = rows
     const at = this.#deps.drafts.sendAt(input) ?? iso(clock.now())
-    await keys.origins.requireInGrace(tx, caller, at, 'send_at')
+    await keys.origins.requireInGrace(tx, caller, at)
     const moved = email.status === 'scheduled' && first?.delivery_id && (await queue.postpone(tx, first.delivery_id, at))
     if (!moved) throw conflict(`This e-mail is ${email.status}; only a scheduled one has a send_at.`, { code: 'not_scheduled' })
     const addresses = rows.map(({ address }) => address)

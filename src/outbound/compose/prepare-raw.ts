@@ -97,7 +97,7 @@ function mend(raw: Buffer, from: number, to: number, octets: Buffer, length: num
 
 /** True if a line is longer than may be sent; line ends are CRLF. */
 export function hasLongLine(octets: Buffer): boolean {
-  // of all lines that end within as many octets as one may have, none is longer
+  // of all lines that end within as many bytes as one may have, none is longer
   for (let at = 0; octets.length - at > longestLine;) {
     const end = octets.lastIndexOf(lf, at + longestLine + 1)
     if (end < at) return true

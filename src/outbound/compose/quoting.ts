@@ -1,3 +1,4 @@
+import { htmlEscaped } from '../../core/text.ts'
 import type { Address, Email } from '../../mail/model.ts'
 
 /** The texts of a message; null is none. */
@@ -91,8 +92,7 @@ function inside(html: string, more: string): string {
 }
 
 function escaped(text: string): string {
-  const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
-  return text.replaceAll(/[&<>"]/g, (character) => escapes[character]!).replaceAll('\n', '<br>')
+  return htmlEscaped(text).replaceAll('\n', '<br>')
 }
 
 /** An HTML document without its title and the tags around its content; its styles stay. */

@@ -2,7 +2,7 @@ import { minute } from '../../core/clock.ts'
 import { type TransportAnswer, later, type Security, Undelivered } from './undelivered.ts'
 import { type Log, loggable } from '../../core/log.ts'
 import type { AttemptResult, AttemptNotes } from '../../queue/courier.ts'
-import { WorkLimiter, type WorkLimits } from '../../net/work-limiter.ts'
+import { messageMemory, WorkLimiter } from '../../net/work-limiter.ts'
 import { statusOf } from './outcomes.ts'
 
 /** Longest time for one attempt in milliseconds, and for one with a large message: RFC 5321 4.5.3.2.6 allows ten minutes after its end. */
@@ -15,16 +15,7 @@ export interface Timeouts {
 const large = 1024 * 1024
 
 /** Bytes of messages in memory: servers choose how long they take to read them, so that one account must not hold up the mail of others. */
-const limits = {
-  memory: {
-    all: 96 * 1024 * 1024,
-    one: 64 * 1024 * 1024,
-    own: 1024 * 1024,
-    pooled: true,
-    message: 'too much mail is being sent; this message waits',
-  },
-  concurrent: { all: Infinity, one: Infinity },
-} satisfies WorkLimits
+const limits = messageMemory('too much mail is being sent; this message waits')
 
 /** Limits the time of each attempt, and the memory of the messages of each account and of all. */
 export class AttemptBounds {

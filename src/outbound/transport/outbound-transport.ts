@@ -17,7 +17,7 @@ import type { Dial } from './dial.ts'
 import { SmtpDelivery } from './smtp-delivery.ts'
 import { MailExchangers } from './mx.ts'
 import { Outcomes } from './outcomes.ts'
-import { forgetPolicies, Policies } from './policies.ts'
+import { Policies } from './policies.ts'
 import { AddressPolicy } from './address-policy.ts'
 import { domainOf } from '../compose/recipients.ts'
 import type { DkimSigner } from '../compose/signing.ts'
@@ -142,11 +142,6 @@ export class OutboundTransport {
       }
       throw error
     }
-  }
-
-  /** Deletes the policies of other domains that have expired or are not used. */
-  forgetPolicies(signal?: AbortSignal): Promise<void> {
-    return forgetPolicies(this.#deps, signal)
   }
 
   async stop(): Promise<void> {

@@ -18,7 +18,6 @@ import { later, never, type Server, type Security, Undelivered } from './undeliv
  */
 export type TlsLevel = 'clear' | 'opportunistic' | 'required' | 'checked' | 'dane'
 
-/** The options of a session. */
 export interface SessionOptions {
   /** Our name in EHLO. */
   name: string
@@ -294,7 +293,7 @@ function isPlain(address: string): boolean {
 const maxLogged = 2048
 
 /** Options of the library with which, at debug, each command and reply is logged; it leaves out messages and credentials. */
-export function loggedDialogue(log: Log, { hostname: mx, address: ip }: ServerConnection): object {
+function loggedDialogue(log: Log, { hostname: mx, address: ip }: ServerConnection): object {
   if (!log.isLevelEnabled('debug')) return {}
   const logger = debugOnly((said, text = '') => {
     const { tnx } = said as { tnx?: string }

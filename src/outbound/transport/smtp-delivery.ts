@@ -17,7 +17,7 @@ export interface NextHop {
   policyUnknown?: true
 }
 
-export interface AppliedPolicy {
+interface AppliedPolicy {
   policy: TlsPolicy
   mode: 'enforce' | 'testing' | 'none'
   failure: TlsFailure | undefined

@@ -40,7 +40,6 @@ export function failureOf(reply: string, stage: Stage): Undelivered {
   })
 }
 
-/** True if a reply is greylisting. */
 function isGreylisting({ smtp_code, enhanced_code, response }: FailureReply): boolean {
   if (/gr[ae]y-?\s?list/i.test(response)) return true
   // a full mailbox is not emptied in five minutes

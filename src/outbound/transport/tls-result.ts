@@ -1,7 +1,7 @@
 import type { Tlsa, TlsFacts } from '../../net/tls-worker.ts'
 
 /** The failures of a TLS session, by the result types of RFC 8460 4.3. */
-export type TlsFailureType =
+type TlsFailureType =
   | 'starttls-not-supported'
   | 'certificate-host-mismatch'
   | 'certificate-expired'

@@ -1,4 +1,5 @@
 import { moneyText } from '../../cards/money.ts'
+import { htmlEscaped } from '../../core/text.ts'
 import type { Hold } from '../model.ts'
 
 /** A hold in a digest, and the URL of the page on which it is decided. */
@@ -22,15 +23,15 @@ export function digestMail(
     ({ hold, url }) => `${describe(hold).join('\n')}\n\nApprove: ${url}&decision=approve\nReject: ${url}&decision=reject\n`,
   )
   const html = entries.map(({ hold, url }) => {
-    const [first = '', ...others] = describe(hold).map(escaped)
+    const [first = '', ...others] = describe(hold).map(htmlEscaped)
     const button = (decision: string, word: string): string =>
-      `<a href="${escaped(`${url}&decision=${decision}`)}" style="display:inline-block;padding:8px 16px;border:1px solid #555">${word}</a>`
+      `<a href="${htmlEscaped(`${url}&decision=${decision}`)}" style="display:inline-block;padding:8px 16px;border:1px solid #555">${word}</a>`
     return `<p><strong>${first}</strong><br>${others.join('<br>')}</p><p>${button('approve', 'Approve')} ${button('reject', 'Reject')}</p><hr>`
   })
   return {
     subject,
     text: [...text, ...(rest === '' ? [] : [rest, '']), close, ''].join('\n'),
-    html: `<!doctype html><html><body>${html.join('')}<p>${escaped(rest)}</p><p>${escaped(close)}</p></body></html>`,
+    html: `<!doctype html><html><body>${html.join('')}<p>${htmlEscaped(rest)}</p><p>${htmlEscaped(close)}</p></body></html>`,
   }
 }
 
@@ -77,8 +78,4 @@ function unlinked(text: string): string {
 function line(text: string): string {
   const plain = text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').toWellFormed()
   return plain.length <= 300 ? plain : `${plain.slice(0, 300).toWellFormed()}…`
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
 }

@@ -14,7 +14,7 @@ import { holdLinkRoutes } from './routes.ts'
 interface Deps extends ModuleBasis {
   queue: Queue
   holds: Holds
-  sending: Pick<OutboundModule, 'signer' | 'sendSystemMail'>
+  sending: Pick<OutboundModule, 'signer' | 'transport'>
   domains: Pick<Domains, 'receives' | 'requireSending'>
   /** True if the operator's list has the account. */
   exists: (accountId: string) => boolean
@@ -38,7 +38,7 @@ export class DigestModule implements Module {
       domain: config.mail.domain,
       isOn: () => this.#isOn,
       sign: (domain, raw) => sending.signer.sign(domain, raw),
-      transmit: (mail, signal) => sending.sendSystemMail(mail, signal),
+      transmit: (mail, signal) => sending.transport.sendSystemMail(mail, signal),
     })
     this.routes = holdLinkRoutes(links)
     this.couriers = [digests]

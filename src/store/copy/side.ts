@@ -70,7 +70,6 @@ export const progressTable = 'unfinished_copy'
 /** Bytes of a batch, about. */
 export const batchBytes = 4 * 1024 * 1024
 
-/** Rows of a batch. */
 export const batchRows = 1000
 
 /** E-mails of a batch of words. */

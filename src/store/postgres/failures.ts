@@ -10,13 +10,13 @@ const conflicts = ['40001', '40P01']
 const away = /^(?:08|28|57P0|53300|25006|3D000)/
 
 const diskFull = '53100'
-const canceled = '57014'
+const cancelled = '57014'
 
 /** Converts an error of the driver to a Fault; errors of statements and of others are returned unchanged. */
 export function asFault(error: unknown): unknown {
   const state = sqlState(error)
   if (state === diskFull) return storageFull(error)
-  if (state === canceled) return tooSlow('The statement took too long. Try again later.')
+  if (state === cancelled) return tooSlow('The statement took too long. Try again later.')
   if (state !== undefined && away.test(state)) return unavailable(error)
   return error
 }

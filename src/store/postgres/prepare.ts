@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { DatabaseAway } from '../../core/fault.ts'
+import { capitalized } from '../../core/text.ts'
 import { unfinishedCopyOn } from '../copy/postgres-side.ts'
 import { mustBeCurrent, mustNotBeNewer } from '../files.ts'
 import { Held, locked } from './box-lock.ts'
@@ -249,8 +250,4 @@ function migrations(folder: string): string[] {
   const misnumbered = names.find((name, index) => Number(name.slice(0, 4)) !== baseline + index + 1)
   if (misnumbered !== undefined) throw new Error(`The migration ${misnumbered} is not numbered in order.`)
   return names.map((name) => `${folder}migrations/${name}`)
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }

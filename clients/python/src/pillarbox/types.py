@@ -267,7 +267,7 @@ class Backup(TypedDict):
     name: str
     """name of its file in backup.directory"""
     size: int
-    """octets"""
+    """bytes"""
     box_id: str
     created_at: str
     """the time of its state"""

@@ -1,5 +1,6 @@
+import { capitalized } from '../../../core/text.ts'
 import type { Schema } from '../../../http/openapi/document.ts'
-import { anyJson, type MethodAnswer, referred, type SdkMethod, type SdkTable } from './table.ts'
+import { anyJson, type MethodAnswer, referred, type SdkMethod, type SdkTable, union } from './table.ts'
 
 const notice = '# Printed by `npm run docs` from the declarations of the box. Not to be changed by hand.\n'
 
@@ -11,7 +12,7 @@ export function pythonTypes({ methods, schemas, events }: SdkTable): string {
     if (hasOwnName(method)) printed.declare(inputType(method), method.input!.schema!)
   }
   const classes = [...events].map(([type, schema]) => {
-    const name = `${type.split(/[._]/).map(capital).join('')}Event`
+    const name = `${type.split(/[._]/).map(capitalized).join('')}Event`
     const data = printed.typeOf(schema, `${name}Data`)
     printed.add(
       name,
@@ -75,7 +76,7 @@ export function pythonMethods({ methods }: SdkTable): string {
     """The methods, by group."""
 
     def __init__(self, caller: ${asynchronous ? 'Async' : ''}Caller) -> None:
-${groups.map((group) => `        self.${snake(group)} = ${asynchronous ? 'Async' : ''}${capital(group)}(caller)`).join('\n')}
+${groups.map((group) => `        self.${snake(group)} = ${asynchronous ? 'Async' : ''}${capitalized(group)}(caller)`).join('\n')}
 `,
     ].join('\n\n')
   return `${notice}
@@ -96,7 +97,7 @@ ${printed(true)}`
 function groupClass(group: string, methods: readonly SdkMethod[], asynchronous: boolean): string {
   const own = methods.filter((method) => method.group === group)
   const prefix = asynchronous ? 'Async' : ''
-  return `class ${prefix}${capital(group)}:
+  return `class ${prefix}${capitalized(group)}:
     def __init__(self, caller: ${prefix}Caller) -> None:
         self._caller = caller
 
@@ -154,7 +155,7 @@ function rowType({ schema }: MethodAnswer): string {
 }
 
 function inputType({ group, name, input }: SdkMethod): string {
-  return `${capital(group)}${capital(name)}${capital(input!.kind)}`
+  return `${capitalized(group)}${capitalized(name)}${capitalized(input!.kind)}`
 }
 
 /** True if the input has no name in the API. */
@@ -182,7 +183,7 @@ class Types {
     }
     const { properties, required = [], description } = schema
     const fields = Object.entries(properties).map(([field, one]) => {
-      const type = this.typeOf(one, `${name}${field.split(/\W|_/).map(capital).join('')}`)
+      const type = this.typeOf(one, `${name}${field.split(/\W|_/).map(capitalized).join('')}`)
       return { field, type: required.includes(field) ? type : `NotRequired[${type}]`, words: one.description }
     })
     // a class cannot have a field that is called `from`
@@ -240,11 +241,6 @@ function pythonName(name: string): string {
   return isName(text) ? text : `${text}_`
 }
 
-/** Two types that differ for TypeScript alone are one. */
-function union(types: readonly string[]): string {
-  return [...new Set(types)].join(' | ')
-}
-
 function docstring(text: string): string {
   return `"""${text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").replace(/"$/, '" ')}"""`
 }
@@ -252,10 +248,6 @@ function docstring(text: string): string {
 function literal(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'True' : 'False'
   return value === null ? 'None' : JSON.stringify(value)
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 function snake(name: string): string {

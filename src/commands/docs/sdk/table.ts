@@ -158,3 +158,8 @@ function reachable(roots: readonly (Schema | undefined)[], named: Readonly<Recor
   }
   return new Map([...found].toSorted(([one], [other]) => one.localeCompare(other, 'en')))
 }
+
+/** One of these types; two that differ for one language alone are one for the other. */
+export function union(types: readonly string[]): string {
+  return [...new Set(types)].join(' | ')
+}

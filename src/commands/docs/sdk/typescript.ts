@@ -1,5 +1,6 @@
+import { capitalized } from '../../../core/text.ts'
 import type { Schema } from '../../../http/openapi/document.ts'
-import { anyJson, type MethodAnswer, type MethodInput, referred, type SdkMethod, type SdkTable } from './table.ts'
+import { anyJson, type MethodAnswer, type MethodInput, referred, type SdkMethod, type SdkTable, union } from './table.ts'
 
 const notice = '// Printed by `npm run docs` from the declarations of the box. Not to be changed by hand.\n'
 
@@ -124,7 +125,7 @@ function signaturesOf(method: SdkMethod): string {
 
 /** `list` → `iterate`, `search` → `iterateSearch` */
 function iteratorName(name: string): string {
-  return name === 'list' ? 'iterate' : `iterate${capital(name)}`
+  return name === 'list' ? 'iterate' : `iterate${capitalized(name)}`
 }
 
 function answerType({ kind, schema }: MethodAnswer): string {
@@ -135,7 +136,7 @@ function answerType({ kind, schema }: MethodAnswer): string {
 
 function inputType({ group, name, input }: SdkMethod): string {
   if (input!.kind === 'octets') return 'Uint8Array | Blob'
-  return ownName(input!) ? `${capital(group)}${capital(name)}${capital(input!.kind)}` : typeOf(input!.schema!, 2)
+  return ownName(input!) ? `${capitalized(group)}${capitalized(name)}${capitalized(input!.kind)}` : typeOf(input!.schema!, 2)
 }
 
 /** True if the input has no name in the API. */
@@ -198,16 +199,8 @@ function comment(text: string | undefined, indent: string): string {
   return text === undefined ? '' : `${indent}/** ${text.replaceAll('*/', '*\\/')} */\n`
 }
 
-function union(types: readonly string[]): string {
-  return [...new Set(types)].join(' | ')
-}
-
 function literal(value: unknown): string {
   return typeof value === 'string' ? `'${value.replaceAll("'", "\\'")}'` : String(value)
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
 /** `email_id` → `emailId` */

@@ -70,7 +70,6 @@ interface DialogButtonProps {
   children: ComponentChildren
 }
 
-/** A button that opens a dialog. */
 export function DialogButton({ class: kind = '', name, dialog, children }: DialogButtonProps): JSX.Element {
   const [open, setOpen] = useState(false)
   return (
