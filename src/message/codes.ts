@@ -172,7 +172,7 @@ const kindScore = { digits: 20, year: -20, mixed: 0, letters: 0 }
 
 // Allowed text between the announcement and the code: no end of a sentence, and no word that refers to something else.
 function isGapAllowed(gap: string, kind: Candidate['kind']): boolean {
-  if (/[.!?;؛](?:\s|$)|[。！？；]/.test(gap)) return false
+  if (/(?<!\b(?:Rs|No))[.!?;؛](?:\s|$)|[。！？；]/i.test(gap)) return false
   if (!/(?:[:：]|\b(?:is|ist))\s*$/iu.test(gap) && otherMeaning.test(gap.slice(-24))) return false
   if (kind === 'digits') return (gap.length <= 25 && !otherObject.test(gap)) || (gap.length <= 90 && connector.test(gap))
   if (kind === 'year') return gap.length <= 12 && /[:：]\s*$|\b(?:is|ist|es|est|è|é)\s*$|[是は]\s*$/u.test(gap)
