@@ -5,31 +5,68 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describeMachine } from '../../bench/machine.ts'
 import { checkout } from './builds.ts'
-import type { TrialResult } from './runner.ts'
+import type { Finding, TrialResult } from './runner.ts'
 import type { Trial } from './trial.ts'
 
 const [results, page] = ['test/torture/results.jsonl', 'docs/reliability.md']
 const mended = fileURLToPath(new URL('mended.json', import.meta.url))
 
 /** A line of results.jsonl. */
-interface Entry extends TrialResult {
+export interface Entry extends TrialResult {
+  /** When it was written; no two lines are of the same time. */
   at: string
   commit: string
   machine: string[]
+  /** How many there were where only the first findings are noted. */
+  faults?: number
 }
 
-/** A fault of the box that a trial found, and the test that it got. */
-interface Mended {
+/** What a trial found. */
+export interface Mended {
   trial: string
+  /** What was at fault: the box (where it is not said), the trial's idea of what is right, or a bound that it set. */
+  kind?: 'box' | 'oracle' | 'bound'
   fault: string
-  test: string
+  /** The test that a fault of the box got; none: it is not mended. */
+  test?: string
+  /** The findings of noted runs that it explains: all of a run, or those of a case, or that say so. */
+  found?: { at: string; case?: number; says?: string }[]
+}
+
+/** The findings of a run that are noted. */
+const mostFindings = 20
+
+/** What explains a finding of a run. */
+export function explanationOf(finding: Finding, { at, trial }: Entry, faults: readonly Mended[]): Mended | undefined {
+  return faults.find(
+    (fault) =>
+      fault.trial === trial &&
+      fault.found?.some(
+        (one) =>
+          one.at === at &&
+          (one.case === undefined || one.case === finding.case) &&
+          (one.says === undefined || finding.fault.includes(one.says)),
+      ),
+  )
+}
+
+/** All runs that are noted. */
+export function readEntries(): Entry[] {
+  if (!existsSync(join(checkout, results))) return []
+  const lines = readFileSync(join(checkout, results), 'utf8').split('\n')
+  return lines.filter(Boolean).map((line) => JSON.parse(line) as Entry)
+}
+
+export function readMended(): Mended[] {
+  return existsSync(mended) ? (JSON.parse(readFileSync(mended, 'utf8')) as Mended[]) : []
 }
 
 /** Adds a result to test/torture/results.jsonl. */
 export function append(result: TrialResult): void {
   const entry: Entry = {
     ...result,
-    findings: result.findings.slice(0, 20),
+    findings: result.findings.slice(0, mostFindings),
+    ...(result.findings.length > mostFindings ? { faults: result.findings.length } : {}),
     at: new Date().toISOString(),
     commit: checkedOut(),
     machine: describeMachine(tmpdir()),
@@ -49,26 +86,27 @@ function git(...words: string[]): string {
 
 /** Writes docs/reliability.md from the results. */
 export function writePage(trials: Trial[]): void {
-  const entries = existsSync(join(checkout, results))
-    ? readFileSync(join(checkout, results), 'utf8')
-        .split('\n')
-        .filter(Boolean)
-        .map((line) => JSON.parse(line) as Entry)
-    : []
-  const faults = existsSync(mended) ? (JSON.parse(readFileSync(mended, 'utf8')) as Mended[]) : []
-  writeFileSync(join(checkout, page), `${pageOf(trials, entries, faults)}\n`)
+  writeFileSync(join(checkout, page), `${pageOf(trials, readEntries(), readMended())}\n`)
 }
 
-function pageOf(trials: Trial[], entries: Entry[], faults: Mended[]): string {
-  const whole = entries.filter(({ broken }) => broken === null)
+/** The page of these runs. */
+export function pageOf(trials: Trial[], entries: Entry[], faults: Mended[]): string {
+  const isClean = cleanness()
+  const noted = trials.map((trial) => ({
+    trial,
+    entries: entries.filter((entry) => entry.trial === trial.name),
+    faults: faults.filter((fault) => fault.trial === trial.name),
+  }))
   return [
     '# Reliability',
     '',
     '<!-- Written by `npm run torture` from test/torture/results.jsonl. -->',
     '',
     'What [the promises](promises.md) were tried with: trials that kill the box, cut its power, fail its disk, move its clock, crowd it, and send it broken mail and',
-    'calls, at scale. All of them run on one machine and talk to it alone, once the packages are there of what boxes are tried with. Each follows from a seed,',
-    'so that a case that found a fault can be repeated:',
+    'calls, at scale. All of them run on one machine, in a network namespace that has its loopback interface alone, once the packages are there of what boxes are',
+    'tried with; where there is none (`--here`, and the short form), TCP connections of the harness to other machines are refused, and other processes are not',
+    'watched. What a case does follows from a seed and its number, so that it can be planned anew; when concurrent clients, threads and disks do it does not, so',
+    'that a fault which rests on a moment may need many repetitions. Only messages of the trial of mail that the box did not take well are made smaller.',
     '',
     '    npm run torture -- --trial kills --seed 1 --count 100',
     '    npm run torture -- --trial kills --seed 1 --only 17',
@@ -77,52 +115,124 @@ function pageOf(trials: Trial[], entries: Entry[], faults: Mended[]): string {
     'For each trial there are builds of the box with a deliberate fault (`--broken NAME`), which the trial must find: a trial that cannot fail proves',
     'nothing. A short form of each trial is `test/torture/short.test.ts`.',
     '',
-    '| Trial | Goal | Done | Faults in the last run |',
-    '|---|---|---|---|',
-    ...trials.map((trial) =>
-      summaryOf(
-        trial,
-        whole.filter((entry) => entry.trial === trial.name),
-      ),
-    ),
+    '“Done” counts the tries of runs on a commit of this history, without a change, of whose faults each is explained and, if it was of the box, mended; later commits',
+    'may have changed the box (`git log COMMIT.. -- src`, from the last of them). “All tries” counts all runs. What is at fault is the box, the oracle (what the',
+    'trial took for right), or a bound that the trial set. Faults of the box were also found in runs that are not noted.',
     '',
-    ...trials.flatMap((trial) =>
-      sectionOf(
-        trial,
-        entries.filter((entry) => entry.trial === trial.name),
-        faults.filter((fault) => fault.trial === trial.name),
-      ),
-    ),
+    '| Trial | Goal | Done | Last done on | All tries | Faults found | In the last run |',
+    '|---|---|---|---|---|---|---|',
+    ...noted.map((one) => summaryOf(one, isClean)),
+    '',
+    ...noted.flatMap((one) => sectionOf(one)),
   ]
     .join('\n')
     .trimEnd()
 }
 
-function summaryOf({ name, goal }: Trial, runs: Entry[]): string {
-  const last = runs.at(-1)
-  const done = runs.reduce((sum, { tries }) => sum + tries, 0)
-  const target = `${goal.tries.toLocaleString('en')} ${goal.unit}: ${goal.faults}`
-  return `| [${name}](#${name}) | ${target} | ${done.toLocaleString('en')} | ${last === undefined ? 'not run yet' : last.findings.length} |`
+/** What is noted of a trial. */
+interface Noted {
+  trial: Trial
+  entries: Entry[]
+  faults: Mended[]
 }
 
-function sectionOf({ name, about, goal, broken }: Trial, entries: Entry[], faults: Mended[]): string[] {
+/** Tells whether a run was of a commit of the history, without a change. */
+function cleanness(): (entry: Entry) => boolean {
+  const isWhole = git('rev-parse', '--is-shallow-repository') === 'false'
+  const commits = isWhole ? git('rev-list', 'HEAD').split('\n') : []
+  return ({ commit }) => !commit.endsWith('-dirty') && (!isWhole || commits.some((one) => one.startsWith(commit)))
+}
+
+function summaryOf({ trial: { name, goal }, entries, faults }: Noted, isClean: (entry: Entry) => boolean): string {
+  const runs = entries.filter(({ broken }) => broken === null)
+  const proving = runs.filter(
+    (entry) => isClean(entry) && entry.findings.every((finding) => isMended(explanationOf(finding, entry, faults))),
+  )
+  const target = `${goal.tries.toLocaleString('en')} ${goal.unit}: ${goal.faults}`
+  const unexplained = runs.flatMap((entry) =>
+    entry.findings.filter((finding) => explanationOf(finding, entry, faults) === undefined),
+  )
+  const found = (['box', 'oracle', 'bound'] as const).map(
+    (kind) => [faults.filter((fault) => kindOf(fault) === kind).length, kind] as const,
+  )
+  const counts = [...found, [unexplained.length, 'unexplained'] as const].filter(([count]) => count > 0)
+  const last = runs.at(-1)
+  return `| ${[
+    `[${name}](#${name})`,
+    target,
+    sumOf(proving),
+    proving.at(-1)?.commit ?? '–',
+    sumOf(runs),
+    counts.map(([count, kind]) => `${count} ${kind}`).join(', ') || '0',
+    last === undefined ? 'not run yet' : countOf(last),
+  ].join(' | ')} |`
+}
+
+function kindOf({ kind = 'box' }: Mended): string {
+  return kind
+}
+
+/** Whether it is none of the box, or has its test. */
+function isMended(fault: Mended | undefined): boolean {
+  return fault !== undefined && (kindOf(fault) !== 'box' || fault.test !== undefined)
+}
+
+function sumOf(runs: readonly Entry[]): string {
+  return runs.reduce((sum, { tries }) => sum + tries, 0).toLocaleString('en')
+}
+
+function countOf({ faults, findings }: Entry): number {
+  return faults ?? findings.length
+}
+
+function sectionOf({ trial: { name, about, goal, broken }, entries, faults }: Noted): string[] {
   const runs = entries.filter((entry) => entry.broken === null)
   const lines = [`## ${name}`, '', wrapped(about), '']
   if (runs.length > 0) {
+    const shown = runs.filter((entry, index) => index >= runs.length - 10 || entry.findings.length > 0)
     lines.push(`| Date | Commit | Seed | ${goal.unit} | Time | Faults |`, '|---|---|---|---|---|---|')
-    for (const { at, commit, seed, tries, seconds, findings } of runs.slice(-10))
+    for (const entry of shown) lines.push(rowOf(entry, faults))
+    const hidden = runs.filter((entry) => !shown.includes(entry))
+    if (hidden.length > 0)
       lines.push(
-        `| ${at.slice(0, 16).replace('T', ' ')} | ${commit} | ${seed} | ${tries.toLocaleString('en')} | ${seconds} s | ${findings.length} |`,
+        '',
+        `Besides, ${hidden.length} runs before these, of ${sumOf(hidden)} ${goal.unit}, without a fault (test/torture/results.jsonl).`,
       )
     lines.push('', wrapped(`The last run was on: ${runs.at(-1)!.machine.join('; ')}.`), '')
   }
   const notes = runs.at(-1)?.notes ?? []
   if (notes.length > 0) lines.push('Counted in the last run:', '', ...notes.map((note) => `- ${note}`), '')
-  if (faults.length > 0) lines.push('Found and mended:', '', ...faults.map(({ fault, test }) => `- ${fault} (${test})`), '')
+  if (faults.length > 0) lines.push('Found:', '', ...faults.map((fault) => foundOf(fault)), '')
   lines.push('Broken builds:', '')
   for (const [build, { what, file }] of Object.entries(broken))
     lines.push(`- \`${build}\`, in \`${file}\`: ${what}. ${caughtBy(build, entries)}`)
+  const former = new Set(entries.flatMap((entry) => (entry.broken === null || entry.broken in broken ? [] : [entry.broken])))
+  for (const build of former) lines.push(`- \`${build}\`, which is no longer made. ${caughtBy(build, entries)}`)
   return [...lines, '']
+}
+
+function rowOf(entry: Entry, faults: readonly Mended[]): string {
+  const { at, commit, seed, tries, seconds, findings, ended } = entry
+  const kinds = new Set(
+    findings.map((finding) => {
+      const fault = explanationOf(finding, entry, faults)
+      return fault === undefined ? 'unexplained' : kindOf(fault)
+    }),
+  )
+  const early = ended === undefined ? '' : `, ended early: ${ended.slice(0, 80).replaceAll('|', '/')}`
+  const count = kinds.size === 0 ? '0' : `${countOf(entry)}: ${[...kinds].join(', ')}`
+  return `| ${dateOf(at)} | ${commit} | ${seed} | ${tries.toLocaleString('en')} | ${seconds} s${early} | ${count} |`
+}
+
+function foundOf(fault: Mended): string {
+  const dates = new Set(fault.found?.map(({ at }) => dateOf(at)))
+  const where = dates.size === 0 ? '' : `, ${[...dates].join(' and ')}`
+  const test = fault.test ?? (kindOf(fault) === 'box' ? 'not mended' : undefined)
+  return `- ${kindOf(fault)}${where}: ${fault.fault}${test === undefined ? '' : ` (${test})`}`
+}
+
+function dateOf(at: string): string {
+  return at.slice(0, 16).replace('T', ' ')
 }
 
 function caughtBy(build: string, entries: Entry[]): string {

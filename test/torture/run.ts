@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
-import { refuseOtherMachines } from './loopback.ts'
+import { goApart, isApart, refuseOtherMachines } from './loopback.ts'
 import { append, writePage } from './report.ts'
-import { type Finding, runTrial } from './runner.ts'
+import { runTrial, type TrialResult } from './runner.ts'
 import type { Trial } from './trial.ts'
 import { trials } from './trials/all.ts'
 
@@ -14,6 +14,7 @@ const usage = `Usage: npm run torture -- [options]
   --from CASE     the first case of one trial (default: 0)
   --only CASE     one case of one trial, as a fault was reported for it
   --broken NAME   a build with a deliberate fault, or all of them: the trial must find it
+  --here          in the network of this machine, where it may not be left
   --page          only write docs/reliability.md anew
 `
 
@@ -26,12 +27,20 @@ const { values: options } = parseArgs({
     from: { type: 'string' },
     only: { type: 'string' },
     broken: { type: 'string' },
+    here: { type: 'boolean', default: false },
     page: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 })
 
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
+/** What has been done of the trial that runs. */
+let current: TrialResult | undefined
+
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => end(signal))
+process.on('uncaughtException', (error) => {
+  if (current !== undefined) current.findings.push({ case: current.from + current.cases, fault: `threw: ${error.message}` })
+  end(error.stack ?? error.message)
+})
 
 refuseOtherMachines()
 if (options.help) process.stdout.write(usage)
@@ -40,8 +49,9 @@ else await run()
 
 async function run(): Promise<void> {
   const chosen = chooseTrials()
+  if (!options.here && !isApart()) await leave(chosen)
   const seed = options.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : numberOf('seed', options.seed)
-  const end = options.hours === undefined ? undefined : performance.now() + numberOf('hours', options.hours) * 3_600_000
+  const last = options.hours === undefined ? undefined : performance.now() + numberOf('hours', options.hours) * 3_600_000
   for (const [index, trial] of chosen.entries()) {
     const missing = trial.missing?.()
     if (missing !== undefined) {
@@ -49,10 +59,29 @@ async function run(): Promise<void> {
       process.exitCode = 1
       continue
     }
-    const time = end === undefined ? undefined : (end - performance.now()) / (chosen.length - index)
-    for (const broken of buildsOf(trial)) await one(trial, { seed, time, broken })
+    const trialsLeft = chosen.length - index - 1
+    const builds = buildsOf(trial)
+    for (const [done, broken] of builds.entries()) {
+      // each trial has its share of what is left, each build its share of that
+      const shares = (builds.length - done) * (trialsLeft + 1)
+      const time = last === undefined ? undefined : (last - performance.now()) / shares
+      await one(trial, { seed, time, broken })
+    }
   }
   writePage(trials)
+}
+
+/** Goes on in a network of its own, once all is there that the trials need of other machines. */
+async function leave(chosen: readonly Trial[]): Promise<void> {
+  for (const trial of chosen) {
+    if (trial.missing?.() !== undefined) continue
+    try {
+      await trial.fetch?.()
+    } catch (error) {
+      fail(`What ${trial.name} needs could not be fetched: ${(error as Error).message}\n`)
+    }
+  }
+  fail(`${goApart()} With --here the trials run in the network of this machine.\n`)
 }
 
 async function one(
@@ -68,26 +97,50 @@ async function one(
         : time === undefined
           ? trial.goal.tries
           : undefined
-  const result = await runTrial(trial, {
-    seed,
-    from: only ?? (options.from === undefined ? 0 : numberOf('from', options.from)),
-    progress: (line) => void process.stderr.write(`${line}\n`),
-    ...(tries === undefined ? {} : { tries }),
-    ...(time === undefined ? {} : { time }),
-    ...(broken === undefined ? {} : { broken }),
-  })
+  let result: TrialResult
+  try {
+    result = await runTrial(trial, {
+      seed,
+      from: only ?? (options.from === undefined ? 0 : numberOf('from', options.from)),
+      progress: (line) => void process.stderr.write(`${line}\n`),
+      began: (begun) => (current = begun),
+      ...(tries === undefined ? {} : { tries }),
+      ...(time === undefined ? {} : { time }),
+      ...(broken === undefined ? {} : { broken }),
+    })
+  } catch (error) {
+    process.stderr.write(`${trial.name} has ended: ${(error as Error).message}\n`)
+    process.exitCode = 1
+    record((error as Error).message)
+    return
+  }
   const found = result.findings.length
   process.stdout.write(
     `${trial.name}${broken === undefined ? '' : ` with ${broken}`}: ${result.tries} ${trial.goal.unit} in ${result.seconds} s, seed ${seed}, ${found} faults\n`,
   )
   for (const note of result.notes ?? []) process.stdout.write(`  ${note}\n`)
-  for (const number of new Set(result.findings.map((finding: Finding) => finding.case)))
+  for (const number of new Set(result.findings.map((finding) => finding.case)))
     process.stdout.write(
       `  npm run torture -- --trial ${trial.name} --seed ${seed} --only ${number}${broken === undefined ? '' : ` --broken ${broken}`}\n`,
     )
-  if (only === undefined) append(result)
+  record()
   // a build without a fault has none, one with a fault has it found
   if (broken === undefined ? found > 0 : found === 0) process.exitCode = 1
+}
+
+/** Notes what was done of the trial that ran, and why it ended early. */
+function record(ended?: string): void {
+  const result = current
+  current = undefined
+  if (result === undefined || options.only !== undefined) return
+  if (result.cases + result.findings.length > 0) append(ended === undefined ? result : { ...result, ended })
+}
+
+/** Ends the run, with what it did until now noted. */
+function end(why: string): void {
+  process.stderr.write(`The run ends early: ${why}\n`)
+  record(why.split('\n')[0])
+  process.exit(1)
 }
 
 function chooseTrials(): Trial[] {

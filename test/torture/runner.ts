@@ -1,8 +1,11 @@
-import { mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { checkout, makeBuild } from './builds.ts'
-import type { Trial } from './trial.ts'
+import type { CaseResult, Cases, Trial } from './trial.ts'
+
+/** Cases that throw one after the other, after which the trial ends. */
+const maxThrown = 3
 
 export interface Bounds {
   seed: number
@@ -20,6 +23,8 @@ export interface Bounds {
   first?: boolean
   /** Told of each case. */
   progress?: (line: string) => void
+  /** Given the result as it begins; it is up to date after each case. */
+  began?: (result: TrialResult) => void
 }
 
 export interface Finding {
@@ -38,9 +43,14 @@ export interface TrialResult {
   findings: Finding[]
   /** What the trial counted besides the faults. */
   notes?: string[]
+  /** Why it ended before its bounds. */
+  ended?: string
 }
 
-/** Runs the cases of a trial one after the other, as long as its bounds allow. */
+/**
+ * Runs the cases of a trial one after the other, as long as its bounds allow. A case that throws is a finding, after which the trial is opened anew.
+ * Rejects only where a program is missing, or there is no such build.
+ */
 export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResult> {
   const directory = mkdtempSync(join(fastDirectory(), 'pillarbox-torture-'))
   const remove = (): void => rmSync(directory, { recursive: true, force: true })
@@ -57,29 +67,57 @@ export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResul
     broken: bounds.broken ?? null,
     findings: [],
   }
+  bounds.began?.(result)
   try {
     const program =
       bounds.broken === undefined ? checkout : makeBuild(brokenBuildOf(trial, bounds.broken), join(directory, 'program'))
     const work = join(directory, 'work')
-    mkdirSync(work)
-    const cases = await trial.open({ directory: work, program, seed: bounds.seed, short: bounds.short ?? false })
+    let cases: Cases | undefined
+    let thrown = 0
+    const close = async (number: number): Promise<void> => {
+      const closing = cases
+      cases = undefined
+      try {
+        await closing?.close()
+      } catch (error) {
+        result.findings.push({ case: number, fault: `threw as it was closed: ${messageOf(error)}` })
+      }
+      rmSync(work, { recursive: true, force: true })
+    }
+    const mayGoOn = (): boolean =>
+      thrown < maxThrown &&
+      result.tries < (bounds.tries ?? Infinity) &&
+      performance.now() - began < (bounds.time ?? Infinity) &&
+      !((bounds.first || bounds.broken !== undefined) && result.findings.length > 0)
+    const tried = async (number: number): Promise<CaseResult> => {
+      try {
+        if (cases === undefined) mkdirSync(work)
+        cases ??= await trial.open({ directory: work, program, seed: bounds.seed, short: bounds.short ?? false })
+        const one = await cases.run(number)
+        thrown = 0
+        return one
+      } catch (error) {
+        if (saysMissing(error)) throw error
+        thrown += 1
+        return { tries: 0, faults: [`threw: ${messageOf(error)}`] }
+      }
+    }
+    let number = from
     try {
-      const mayGoOn = (): boolean =>
-        result.tries < (bounds.tries ?? Infinity) &&
-        performance.now() - began < (bounds.time ?? Infinity) &&
-        !((bounds.first || bounds.broken !== undefined) && result.findings.length > 0)
-      for (let number = from; mayGoOn(); number++) {
-        const { tries, faults } = await cases.run(number)
+      for (; mayGoOn(); number++) {
+        const { tries, faults } = await tried(number)
         result.cases += 1
         result.tries += tries
+        result.seconds = Math.round((performance.now() - began) / 1000)
         for (const fault of faults) result.findings.push({ case: number, fault })
         bounds.progress?.(`${trial.name} case ${number}: ${result.tries} ${trial.goal.unit}, ${faults.length} faults`)
         for (const fault of faults.slice(0, 20)) bounds.progress?.(`  ${fault}`)
+        if (thrown > 0) await close(number)
       }
-      const notes = bounds.broken === undefined ? cases.notes?.() : undefined
+      const notes = bounds.broken === undefined ? cases?.notes?.() : undefined
       if (notes !== undefined) result.notes = notes
     } finally {
-      await cases.close()
+      await close(number)
     }
   } finally {
     remove()
@@ -87,6 +125,23 @@ export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResul
   }
   result.seconds = Math.round((performance.now() - began) / 1000)
   return result
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Whether it says that a program of the machine is missing: nothing was tried then. */
+function saysMissing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code, syscall = '', path = '' } = error as NodeJS.ErrnoException
+  // it is the same error where the directory to start in is missing
+  const isThere = (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(resolve(folder, path)))
+  return (
+    (code === 'ENOENT' && syscall.startsWith('spawn') && !isThere) ||
+    error.message.includes('is not installed') ||
+    saysMissing(error.cause)
+  )
 }
 
 function brokenBuildOf(trial: Trial, name: string): Trial['broken'][string] {

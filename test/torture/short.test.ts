@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { absent } from '../support/peer.ts'
 import { refuseOtherMachines } from './loopback.ts'
 import { runTrial } from './runner.ts'
@@ -15,6 +15,9 @@ test('a trial talks to this machine alone', async () => {
   await expect(fetch('http://192.0.2.1/')).rejects.toThrow('fetch failed')
 })
 
+let seconds = 0
+afterAll(() => void process.stderr.write(`\nthe short forms of all trials took ${seconds} s\n`))
+
 // they share the machine: one after the other
 describe.each(trials.filter((trial) => trial.short > 0))('$name', (trial) => {
   test(`the box passes ${trial.short} ${trial.goal.unit} of the trial`, { timeout: 600_000 }, async () => {
@@ -23,7 +26,8 @@ describe.each(trials.filter((trial) => trial.short > 0))('$name', (trial) => {
       absent(`trial ${trial.name}`, missing)
       return
     }
-    const { findings } = await runTrial(trial, { seed, from: seed % 3000, tries: trial.short, short: true })
+    const { findings, seconds: took } = await runTrial(trial, { seed, from: seed % 3000, tries: trial.short, short: true })
+    seconds += took
     const repeat = (number: number): string => `npm run torture -- --trial ${trial.name} --seed ${seed} --only ${number}`
     expect(findings.map((finding) => `${finding.fault} (${repeat(finding.case)})`)).toEqual([])
   })

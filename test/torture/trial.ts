@@ -42,6 +42,8 @@ export interface Trial {
   broken: Record<string, BrokenBuild>
   /** Why the trial cannot run on this machine; undefined where it can. */
   missing?: () => string | undefined
+  /** Fetches what it needs of other machines and is not here yet: a trial that runs reaches none. */
+  fetch?: () => Promise<void>
   open(setting: Setting): Promise<Cases>
 }
 

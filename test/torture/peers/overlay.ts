@@ -65,7 +65,7 @@ function extended(path: string, line: (user: User) => string, users: User[]): st
 }
 
 /** A directory with the archives of packages of Debian, which stay from run to run. */
-async function downloaded(packages: string[]): Promise<string> {
+export async function downloaded(packages: string[]): Promise<string> {
   const place = stored('archives', createHash('sha256').update(packages.join(' ')).digest('hex').slice(0, 16))
   if (existsSync(place)) return place
   const part = `${place}.part`

@@ -18,7 +18,7 @@ import { promisify } from 'node:util'
 import { ambient } from '../../support/ambient.ts'
 import { succeed } from '../../support/program.ts'
 import { stored } from '../../support/store.ts'
-import { spawnOver } from './overlay.ts'
+import { downloaded, spawnOver } from './overlay.ts'
 import { postfixFiles } from './postfix-files.ts'
 
 /** Where a server is to be, and what it is for. */
@@ -246,6 +246,12 @@ listen on ${host} port ${port} hostname ${hostname}
 action keep maildir "${directory}/mail" virtual <users>
 match from any for domain "${domain}" action keep
 `
+}
+
+/** Fetches the packages of those that are not installed. */
+export async function fetchServers(): Promise<void> {
+  for (const packages of [eximPackages, opensmtpdPackages]) await downloaded(packages)
+  await haraka()
 }
 
 /** Where Haraka is installed, which stays from run to run. */

@@ -9,7 +9,7 @@ import { type Named, type RunningBox, World } from '../box/world.ts'
 import { type Client, clients, missingClient } from '../peers/clients.ts'
 import { messageOf } from '../peers/message.ts'
 import { faultOfSending, Outside } from '../peers/outgoing.ts'
-import { missingServer, servers } from '../peers/servers.ts'
+import { fetchServers, missingServer, servers } from '../peers/servers.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
 /** Messages that a box is sent in one case, and those that it sends to each server; as many of both are under way at once. */
@@ -60,6 +60,7 @@ export const peers: Trial = {
     },
   },
   missing: () => missingClient() ?? missingServer(),
+  fetch: fetchServers,
   async open({ directory, program, seed, short }: Setting): Promise<Cases> {
     const world = await World.open(directory, program, randomFrom(seed))
     const outside = await Outside.start(world)

@@ -11,7 +11,7 @@ import { type RunningBox, World } from '../box/world.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 import { type Answers, differences, readAnswers } from '../upgrades/answers.ts'
 import { fill, type Filled } from '../upgrades/fill.ts'
-import { noHistory, type Release, releases, unpack } from '../upgrades/releases.ts'
+import { fetchPackages, noHistory, type Release, releases, unpack } from '../upgrades/releases.ts'
 import { faultsOfUse } from '../upgrades/still-works.ts'
 
 /** Milliseconds in which a box does all that it was asked for. */
@@ -50,6 +50,7 @@ export const upgrades: Trial = {
     },
   },
   missing: noHistory,
+  fetch: fetchPackages,
   async open({ directory, program, seed }: Setting): Promise<Cases> {
     const trial = new Upgrades(releases(), { directory, program, seed })
     return {

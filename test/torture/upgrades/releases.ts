@@ -54,6 +54,11 @@ export async function unpack({ commit }: Release, directory: string): Promise<vo
   symlinkSync(packages, join(directory, 'node_modules'))
 }
 
+/** Fetches the packages of all releases. */
+export async function fetchPackages(): Promise<void> {
+  for (const { commit } of releases()) await packagesOf(commit)
+}
+
 /** The packages that a release was locked to, which stay from run to run. */
 async function packagesOf(commit: string): Promise<string> {
   const lock = git('rev-parse', `${commit}:package-lock.json`)
