@@ -172,6 +172,7 @@ function brokenHandshakeOf(random: Random): Step {
 function transactionOf(random: Random, parties: Parties, marker: string): Step[] {
   const { door, mailbox, user } = parties
   const others = Array.from({ length: random(3) }, () => pick(random(2) === 0 ? foreign : malformed, random))
+  if (door !== 'smtp' && random(2) === 0) others.push(`<${abroad}>`)
   const stranger = 'sender@client.test'
   // who logs in may not send as another
   const [sender, author] =
@@ -179,7 +180,7 @@ function transactionOf(random: Random, parties: Parties, marker: string): Step[]
       ? [stranger, stranger]
       : [user, user].map((own) => (random(8) > 0 ? own : pick([stranger, mailbox, ''], random)))
   const lines = [
-    `MAIL FROM:<${sender}>${pick(parameters, random)}`,
+    `MAIL FROM:<${sender}>${door === 'smtp' || random(3) === 0 ? pick(parameters, random) : ''}`,
     ...[`<${mailbox}>`, ...others].map((recipient) => `RCPT TO:${recipient}${random(8) === 0 ? pick(parameters, random) : ''}`),
   ]
   if (random(8) === 0) lines.reverse()

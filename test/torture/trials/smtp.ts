@@ -16,7 +16,7 @@ import { hidingEmail } from '../smtp/sent-by-api.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
 /** Dialogues of one case, those that are open at once, and messages that the API sends meanwhile. */
-const [dialoguesOfCase, clients, sentByApi] = [100, 10, 5]
+const [dialoguesOfCase, clients, sentByApi] = [100, 10, 10]
 
 /** Dialogues with a fault of one case that are shortened. */
 const maxShrunk = 3
@@ -183,14 +183,11 @@ class SmtpTrial {
       doors.slice(1, 4).map((door) => this.#honest(`case${number}-${door}`, door)),
       true,
     )
-    const faults = [
-      ...refused.flat(),
-      ...[...found.values(), ...last.values()].flat(),
-      ...(await this.#faultsArrived(patience)),
-      ...faultsOfLog(this.#deps.box),
-    ]
+    const arrived = await this.#faultsArrived(patience)
+    const logged = faultsOfLog(this.#deps.box)
     const shortened = await this.#shrunken(number, dialogues, found)
-    return { tries: dialoguesOfCase, faults: [...faults, ...shortened] }
+    const told = [...found].flatMap(([name, faults]) => faults.map((fault) => `${fault}${shortened.get(name) ?? ''}`))
+    return { tries: dialoguesOfCase, faults: [...refused.flat(), ...told, ...[...last.values()].flat(), ...arrived, ...logged] }
   }
 
   note(): string {
@@ -323,8 +320,8 @@ class SmtpTrial {
   }
 
   /** Writes the steps that find the same fault, of the first dialogues with one. */
-  async #shrunken(number: number, dialogues: Held[], found: Map<string, string[]>): Promise<string[]> {
-    const told: string[] = []
+  async #shrunken(number: number, dialogues: Held[], found: Map<string, string[]>): Promise<Map<string, string>> {
+    const told = new Map<string, string>()
     let repeats = 0
     for (const { name, door, steps } of dialogues.filter((one) => found.has(one.name)).slice(0, maxShrunk)) {
       const kind = kindOf(found.get(name)![0]!)
@@ -341,7 +338,7 @@ class SmtpTrial {
       )
       const file = join(tmpdir(), `torture-smtp-${this.#deps.seed}-${name}.json`)
       writeFileSync(file, `${JSON.stringify({ door, steps: small }, null, 1)}\n`)
-      told.push(`${name}: shortened from ${steps.length} steps to ${small.length}, in ${file}`)
+      told.set(name, `; shortened from ${steps.length} steps to ${small.length}, in ${file}`)
     }
     // those are known
     if (repeats > 0) await this.#faultsArrived(patience)
