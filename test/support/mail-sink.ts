@@ -34,6 +34,8 @@ interface Options {
   /** TLS from the first octet. */
   implicit?: boolean
   extensions?: string[]
+  /** It ends a line at any CR or LF, and drops NUL, as some servers do. */
+  lenient?: boolean
   script?: Script
   host?: string
   port?: number
@@ -112,22 +114,31 @@ export class MailSink {
         ...(this.#options.tls && !secure ? ['STARTTLS'] : []),
       ],
       upgrade: () => this.#serve(this.#secure(socket), true, true),
+      lenient: this.#options.lenient === true,
     })
     if (!greeted) dialogue.begin()
   }
+}
+
+interface Abilities {
+  extensions: string[]
+  upgrade: () => void
+  lenient: boolean
 }
 
 class Dialogue {
   readonly #sink: MailSink
   readonly #guest: Guest
   readonly #socket: Socket
-  readonly #abilities: { extensions: string[]; upgrade: () => void }
+  readonly #abilities: Abilities
   #buffer = ''
+  /** A CR whose LF may follow. */
+  #held = ''
   #data = false
   #user: string | null = null
   #mail: { from: string; to: string[]; parameters: string } = { from: '', to: [], parameters: '' }
 
-  constructor(sink: MailSink, socket: Socket, secure: boolean, abilities: { extensions: string[]; upgrade: () => void }) {
+  constructor(sink: MailSink, socket: Socket, secure: boolean, abilities: Abilities) {
     this.#sink = sink
     this.#socket = socket
     this.#abilities = abilities
@@ -140,7 +151,7 @@ class Dialogue {
   }
 
   #take(text: string): void {
-    this.#buffer += text
+    this.#buffer += this.#abilities.lenient ? this.#ended(text) : text
     for (;;) {
       const end = this.#data ? this.#endOfData() : this.#buffer.indexOf('\r\n')
       if (end < 0) return
@@ -149,6 +160,13 @@ class Dialogue {
       if (this.#data) this.#land(piece)
       else if (this.#command(piece)) return
     }
+  }
+
+  /** What has come, each line with CRLF. */
+  #ended(text: string): string {
+    const all = `${this.#held}${text}`.replaceAll('\0', '')
+    this.#held = all.endsWith('\r') ? '\r' : ''
+    return all.slice(0, all.length - this.#held.length).replaceAll(/\r\n?|\n/g, '\r\n')
   }
 
   #endOfData(): number {

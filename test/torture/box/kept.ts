@@ -1,7 +1,10 @@
 import type { RunningBox } from './world.ts'
 
-/** What is wrong with the message that came last, as the box keeps and shows it; undefined when it is as it was sent. */
-export async function faultOfKept(box: RunningBox, inbox: string, sent: string): Promise<string | undefined> {
+/**
+ * What is wrong with the message that came last, as the box keeps and shows it; undefined when it is as it was sent. What was put before it must be
+ * like this.
+ */
+export async function faultOfKept(box: RunningBox, inbox: string, sent: string, before?: RegExp): Promise<string | undefined> {
   const found: string[] = []
   for (const spam of [false, true]) {
     const list = await box.get('GET', `/v1/identities/${inbox}/emails?limit=1&duplicates=true&spam=${spam}`)
@@ -11,6 +14,8 @@ export async function faultOfKept(box: RunningBox, inbox: string, sent: string):
         found.push(difference(kept, withoutTrace(sent)))
         continue
       }
+      const added = kept.slice(0, kept.length - withoutTrace(sent).length)
+      if (before?.test(added) === false) return `before it stands ${JSON.stringify(added)}`
       const shown = await box.ask('GET', `/v1/identities/${inbox}/emails/${id}`)
       return shown?.status === 200 ? undefined : `it is shown with ${shown?.status} ${JSON.stringify(shown?.body)}`
     }

@@ -11,6 +11,8 @@ export interface Delivery {
   text: string
   /** Where files may be written. */
   directory: string
+  /** By STARTTLS with a certificate that is in this file; undefined: in the clear. */
+  trusted?: string | undefined
 }
 
 /** A mail program of somebody else. */
@@ -24,12 +26,16 @@ export interface Client {
   adds?: (text: string) => string
   /** It writes the header itself. */
   keepsBody?: true
+  /** It knows no TLS. */
+  clear?: true
 }
 
 const smtplib = `
-import smtplib, sys
-host, port, sender, recipient = sys.argv[1:]
+import smtplib, ssl, sys
+host, port, sender, recipient, *trusted = sys.argv[1:]
 with smtplib.SMTP(host, int(port), 'client.test', timeout=60) as server:
+    if trusted:
+        server.starttls(context=ssl.create_default_context(cafile=trusted[0]))
     server.sendmail(sender, [recipient], sys.stdin.buffer.read(), ['BODY=8BITMIME'])`
 
 /** The header of a message for `git send-email`, which takes recipients from it, and needs a subject. */
@@ -48,8 +54,9 @@ export const clients: Client[] = [
     install: 'swaks',
     // a line where there is no body
     adds: (text) => (text.indexOf('\r\n\r\n') === text.length - 4 ? '\r\n' : ''),
-    send: ({ host, port, from, to, ...message }) =>
+    send: ({ host, port, from, to, trusted, ...message }) =>
       succeed('/usr/bin/swaks', [
+        ...(trusted === undefined ? [] : ['--tls', '--tls-verify', '--tls-ca-path', trusted]),
         '--server',
         host,
         '--port',
@@ -70,8 +77,9 @@ export const clients: Client[] = [
     name: 'curl',
     program: '/usr/bin/curl',
     install: 'curl',
-    send: ({ host, port, from, to, ...message }) =>
+    send: ({ host, port, from, to, trusted, ...message }) =>
       succeed('/usr/bin/curl', [
+        ...(trusted === undefined ? [] : ['--ssl-reqd', '--cacert', trusted]),
         '--silent',
         '--show-error',
         '--mail-from',
@@ -87,14 +95,13 @@ export const clients: Client[] = [
     name: 'smtplib',
     program: '/usr/bin/python3',
     install: 'python3',
-    send: ({ host, port, from, to, text }) =>
-      succeed('/usr/bin/python3', ['-c', smtplib, host, String(port), from, to], { input: Buffer.from(text, 'latin1') }),
+    send: byPython,
   },
   {
     name: 'msmtp',
     program: '/usr/bin/msmtp',
     install: 'msmtp',
-    send: ({ host, port, from, to, text }) =>
+    send: ({ host, port, from, to, text, trusted }) =>
       succeed(
         '/usr/bin/msmtp',
         [
@@ -103,7 +110,7 @@ export const clients: Client[] = [
           `--port=${port}`,
           '--domain=client.test',
           `--from=${from}`,
-          '--tls=off',
+          ...(trusted === undefined ? ['--tls=off'] : ['--tls=on', '--tls-starttls=on', `--tls-trust-file=${trusted}`]),
           '--auth=off',
           '--set-from-header=off',
           '--set-date-header=off',
@@ -117,6 +124,7 @@ export const clients: Client[] = [
     name: 'smtp-source',
     program: '/usr/sbin/smtp-source',
     install: 'postfix',
+    clear: true,
     adds: () => '\r\n',
     send: ({ host, port, from, to, ...message }) =>
       succeed('/usr/sbin/smtp-source', [
@@ -138,7 +146,7 @@ export const clients: Client[] = [
     program: '/usr/lib/git-core/git-send-email',
     install: 'git-email',
     keepsBody: true,
-    send: ({ host, port, from, to, directory, text }) =>
+    send: ({ host, port, from, to, directory, text, trusted }) =>
       succeed(
         '/usr/bin/git',
         [
@@ -151,6 +159,7 @@ export const clients: Client[] = [
           '--8bit-encoding=UTF-8',
           '--transfer-encoding=8bit',
           '--smtp-domain=client.test',
+          ...(trusted === undefined ? [] : ['--smtp-encryption=tls', `--smtp-ssl-cert-path=${trusted}`]),
           `--smtp-server=${host}`,
           `--smtp-server-port=${port}`,
           `--envelope-sender=${from}`,
@@ -162,6 +171,11 @@ export const clients: Client[] = [
       ),
   },
 ]
+
+export function byPython({ host, port, from, to, text, trusted }: Delivery): Promise<unknown> {
+  const words = [host, String(port), from, to, ...(trusted === undefined ? [] : [trusted])]
+  return succeed('/usr/bin/python3', ['-c', smtplib, ...words], { input: Buffer.from(text, 'latin1') })
+}
 
 function committer(directory: string, email: string): Record<string, string> {
   const person = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: email, GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: email }

@@ -18,22 +18,31 @@ export class Outside {
   readonly env: Record<string, string>
   readonly servers: readonly RunningServer[]
   readonly dkimpy = new Dkimpy()
+  /** A file with their certificates, and that of the box. */
+  readonly authorities: string
   readonly #directory: string
 
-  private constructor(env: Record<string, string>, running: RunningServer[], directory: string) {
+  private constructor(env: Record<string, string>, running: RunningServer[], directory: string, authorities: string) {
     this.env = env
     this.servers = running
+    this.authorities = authorities
     this.#directory = directory
   }
 
   /** Starts them, where the name server of the world says. */
-  static async start({ peers }: World): Promise<Outside> {
+  static async start({ peers, furnished }: World): Promise<Outside> {
     const directory = mkdtempSync(join(tmpdir(), 'pillarbox-servers-'))
     process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
     chmodSync(directory, 0o755)
     const port = await freePort()
     const running: RunningServer[] = []
-    const trusted: string[] = []
+    const box = {
+      domain: furnished.inbox.email.split('@')[1]!,
+      port: await freePort(),
+      certFile: join(directory, 'box.pem'),
+      keyFile: join(directory, 'box-key.pem'),
+    }
+    const trusted = [await writeCertificate('localhost', '127.0.0.1', box)]
     for (const [index, server] of servers.entries()) {
       const at = join(directory, server.name)
       mkdirSync(at)
@@ -41,18 +50,21 @@ export class Outside {
       const hostname = `mx.${domain}`
       peers.dns.mx(domain, hostname).a(hostname, host)
       const files = { certFile: join(at, 'cert.pem'), keyFile: join(at, 'key.pem') }
-      trusted.push(await writeCertificate(hostname, files))
-      running.push(await RunningServer.start(server, { directory: at, host, port, domain, hostname, ...files }))
+      trusted.push(await writeCertificate(hostname, host, files))
+      running.push(await RunningServer.start(server, { directory: at, host, port, domain, hostname, ...files, box }))
     }
     const authorities = join(directory, 'authorities.pem')
     writeFileSync(authorities, trusted.join('\n'))
     const env = {
       NODE_EXTRA_CA_CERTS: authorities,
+      PILLARBOX_SMTP__LISTEN: `127.0.0.1:${box.port}`,
+      PILLARBOX_SMTP__TLS__CERT: box.certFile,
+      PILLARBOX_SMTP__TLS__KEY: box.keyFile,
       PILLARBOX_OUTBOUND__PORT: String(port),
       PILLARBOX_OUTBOUND__RATE_PER_IDENTITY: '0',
       PILLARBOX_OUTBOUND__RATE_PER_DOMAIN: '0',
     }
-    return new Outside(env, running, directory)
+    return new Outside(env, running, directory, authorities)
   }
 
   async stop(): Promise<void> {
@@ -63,11 +75,23 @@ export class Outside {
 }
 
 /** Answers the certificate. */
-async function writeCertificate(hostname: string, { certFile, keyFile }: Pick<Place, 'certFile' | 'keyFile'>): Promise<string> {
+async function writeCertificate(
+  hostname: string,
+  ip: string,
+  { certFile, keyFile }: Pick<Place, 'certFile' | 'keyFile'>,
+): Promise<string> {
   const { cert, private: key } = await generate([{ name: 'commonName', value: hostname }], {
     keySize: 2048,
     algorithm: 'sha256',
-    extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: hostname }] }],
+    extensions: [
+      {
+        name: 'subjectAltName',
+        altNames: [
+          { type: 2, value: hostname },
+          { type: 7, ip },
+        ],
+      },
+    ],
   })
   writeFileSync(certFile, cert)
   writeFileSync(keyFile, key, { mode: 0o600 })
@@ -115,6 +139,10 @@ interface Sending {
   random: Random
 }
 
+/** Fields that a server puts before what it takes. */
+const traceFields =
+  /^(?:(?:Return-Path|Delivered-To|X-Original-To|Envelope-To|Delivery-Date|Received):.*\r?\n(?:[ \t].*\r?\n)*)*$/i
+
 /** Sends a message to a server; answers what is wrong with what came. */
 export async function faultOfSending(
   server: RunningServer,
@@ -129,11 +157,15 @@ export async function faultOfSending(
   if (delivery?.status !== 'delivered') return `it was not delivered: ${JSON.stringify(delivery)}`
   if (server.offersTls && delivery.tls?.endsWith(', certificate checked') !== true)
     return `it was sent with ${delivery.tls ?? 'no TLS'}`
-  const kept = (await server.kept(String(message_id)))?.toString('latin1').replaceAll('\r\n', '\n')
+  const kept = (await server.kept(String(message_id)))?.toString('latin1')
   if (kept === undefined) return 'it was delivered and is not kept'
-  const sent = (await box.text(`${path}/${id}/raw`)).replaceAll('\r\n', '\n')
+  const raw = await box.text(`${path}/${id}/raw`)
+  const sent = server.keepsCrlf ? raw : raw.replaceAll('\r\n', '\n')
   if (!kept.endsWith(sent)) return `it is kept with other bytes: ${difference(kept, sent)}`
-  const verdicts = await dkimpy.verdicts(Buffer.from(kept.replaceAll('\n', '\r\n'), 'latin1'), await keysOf(box))
+  const before = kept.slice(0, kept.length - sent.length)
+  if (!traceFields.test(before)) return `before it stands ${JSON.stringify(before)}`
+  const octets = server.keepsCrlf ? kept : kept.replaceAll('\n', '\r\n')
+  const verdicts = await dkimpy.verdicts(Buffer.from(octets, 'latin1'), await keysOf(box))
   return verdicts.length > 0 && verdicts.every((verdict) => verdict.startsWith('pass'))
     ? undefined
     : `its signatures do not verify: ${verdicts.join(', ')}`

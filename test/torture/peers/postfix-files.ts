@@ -24,7 +24,7 @@ async function numberOf(flag: '-u' | '-g'): Promise<string> {
   return (await succeed('id', [flag, 'postfix'])).toString().trim()
 }
 
-function settings({ directory, domain, hostname, certFile, keyFile }: Place, user: string, group: string): string {
+function settings({ directory, domain, hostname, certFile, keyFile, box }: Place, user: string, group: string): string {
   return `compatibility_level = 3.6
 queue_directory = ${directory}/queue
 data_directory = ${directory}/data
@@ -39,7 +39,14 @@ inet_protocols = ipv4
 smtpd_peername_lookup = no
 smtpd_tls_security_level = encrypt
 smtpd_tls_chain_files = ${keyFile}, ${certFile}
-smtpd_relay_restrictions = reject_unauth_destination
+smtpd_relay_restrictions = permit_mynetworks, reject_unauth_destination
+mynetworks = 127.0.0.0/8
+local_header_rewrite_clients =
+transport_maps = inline:{ ${box.domain}=smtp:[localhost]:${box.port} }
+smtp_host_lookup = native
+smtp_tls_security_level = verify
+smtp_tls_CAfile = ${box.certFile}
+smtputf8_enable = no
 virtual_mailbox_domains = ${domain}
 virtual_mailbox_base = ${directory}
 virtual_mailbox_maps = static:mail/
@@ -62,6 +69,7 @@ bounce unix - - n - 0 bounce
 defer unix - - n - 0 bounce
 trace unix - - n - 0 bounce
 virtual unix - n n - - virtual
+smtp unix - - n - - smtp
 error unix - - n - - error
 retry unix - - n - - error
 anvil unix - - n - 1 anvil

@@ -33,6 +33,8 @@ export interface Place {
   hostname: string
   certFile: string
   keyFile: string
+  /** The box that it relays mail for this domain to. */
+  box: { domain: string; port: number; certFile: string }
 }
 
 /** A mail server of somebody else, which keeps each message as a file of one of its folders. */
@@ -41,6 +43,10 @@ interface Server {
   start(place: Place): Promise<ChildProcess>
   /** Where it keeps mail, below its directory. */
   kept: string
+  /** It keeps lines with CRLF. */
+  crlf?: true
+  /** It relays no mail by a queue. */
+  relaysNone?: true
   /** It offers no TLS: that of OpenSMTPD 6.8 does not find its key with OpenSSL 3. */
   clear?: true
 }
@@ -85,6 +91,7 @@ export const servers: Server[] = [
   {
     name: 'Haraka',
     kept: 'mail',
+    crlf: true,
     start: async (place) => {
       const program = await haraka()
       await harakaFiles(program, place)
@@ -97,6 +104,8 @@ export const servers: Server[] = [
   {
     name: 'aiosmtpd',
     kept: 'mail',
+    crlf: true,
+    relaysNone: true,
     start: async ({ directory, host, port, hostname, certFile, keyFile }) =>
       spawn('/usr/bin/python3', ['-c', aiosmtpd, host, String(port), hostname, certFile, keyFile, join(directory, 'mail')], {
         stdio: 'ignore',
@@ -138,6 +147,8 @@ export class RunningServer {
   readonly name: string
   readonly place: Place
   readonly offersTls: boolean
+  readonly keepsCrlf: boolean
+  readonly relays: boolean
   readonly #folder: string
   readonly #child: ChildProcess
 
@@ -145,6 +156,8 @@ export class RunningServer {
     this.name = server.name
     this.place = place
     this.offersTls = server.clear !== true
+    this.keepsCrlf = server.crlf === true
+    this.relays = server.relaysNone !== true
     this.#folder = join(place.directory, server.kept)
     this.#child = child
   }
@@ -205,7 +218,7 @@ export async function greets({ host, port }: Pick<Place, 'host' | 'port'>): Prom
 
 export const eximPackages = ['exim4-daemon-light', 'exim4-base', 'exim4-config', 'libgnutls-dane0', 'libidn12', 'libunbound8']
 
-function exim({ directory, host, port, domain, hostname, certFile, keyFile }: Place): string {
+function exim({ directory, host, port, domain, hostname, certFile, keyFile, box }: Place): string {
   return `primary_hostname = ${hostname}
 spool_directory = ${directory}/spool
 disable_ipv6 = true
@@ -229,7 +242,20 @@ keep:
   driver = accept
   domains = +local_domains
   transport = keep
+relay:
+  driver = manualroute
+  domains = ${box.domain}
+  route_list = * localhost byname
+  self = send
+  transport = relay
 begin transports
+relay:
+  driver = smtp
+  port = ${box.port}
+  hosts_require_tls = *
+  tls_verify_certificates = ${box.certFile}
+  tls_verify_hosts = *
+  tls_try_verify_hosts =
 keep:
   driver = appendfile
   directory = ${directory}/mail
@@ -240,11 +266,13 @@ keep:
 
 export const opensmtpdPackages = ['opensmtpd', 'libevent-2.1-7']
 
-function opensmtpd({ directory, host, port, domain, hostname }: Place): string {
+function opensmtpd({ directory, host, port, domain, hostname, box }: Place): string {
   return `table users { "@" = mail }
 listen on ${host} port ${port} hostname ${hostname}
 action keep maildir "${directory}/mail" virtual <users>
+action "to the box" relay host smtp+notls://127.0.0.1:${box.port}
 match from any for domain "${domain}" action keep
+match from any for domain "${box.domain}" action "to the box"
 `
 }
 
@@ -280,15 +308,24 @@ async function haraka(): Promise<string> {
   return packages
 }
 
-async function harakaFiles(program: string, { directory, host, port, hostname, certFile, keyFile }: Place): Promise<void> {
+async function harakaFiles(program: string, { directory, host, port, hostname, certFile, keyFile, box }: Place): Promise<void> {
   const files = {
     'config/smtp.ini': `listen=${host}:${port}\nnodes=0\n`,
     'config/me': hostname,
     'config/plugins': 'tls\nkeep\n',
     'config/loglevel': 'WARN',
-    'config/connection.ini': readFileSync(join(program, 'Haraka/config/connection.ini')),
+    'config/outbound.ini': 'enable_tls=true\nlocal_mx_ok=true\n',
+    // it would fold longer lines
+    'config/connection.ini': readFileSync(join(program, 'Haraka/config/connection.ini'), 'utf8').replace(
+      'data_line_length=992',
+      'data_line_length=9999',
+    ),
     'plugins/keep.js': `const fs = require('node:fs')
-exports.hook_rcpt = (next) => next(OK)
+exports.hook_rcpt = (next, connection, [recipient]) => {
+  connection.relaying = recipient.host === ${JSON.stringify(box.domain)}
+  next(OK)
+}
+exports.hook_get_mx = (next) => next(OK, { priority: 0, exchange: '127.0.0.1', port: ${box.port} })
 exports.hook_queue = (next, { transaction }) => {
   const part = ${JSON.stringify(`${directory}/mail/.`)} + transaction.uuid
   const file = fs.createWriteStream(part)

@@ -185,7 +185,7 @@ class MailTrial {
     for (const [place, { index, raw, found }] of faulty.toSorted((one, other) => one.index - other.index).entries()) {
       let more = ''
       if (place < maxShrunk) {
-        const small = await shrunk(raw, async (bytes) =>
+        const small = await shrunk(raw, joined, async (bytes) =>
           (await this.#faultsRead(bytes)).some((fault) => kindOf(fault) === kindOf(found[0]!)),
         )
         const file = join(tmpdir(), `torture-mail-${seed}-${number}-${index}.eml`)
@@ -229,6 +229,10 @@ class MailTrial {
     ]
     return checks.flatMap(([fault, isFine]) => (isFine ? [] : [fault]))
   }
+}
+
+function joined(before: Buffer, after: Buffer): Buffer {
+  return Buffer.concat([before, after])
 }
 
 /** Sends a message to the box; answers what is wrong with what it keeps, if it takes it. */
