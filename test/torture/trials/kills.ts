@@ -153,6 +153,8 @@ class KillCase {
   readonly #faults: string[] = []
   #follower: Follower | undefined
   #box: RunningBox | undefined
+  /** The former form of the data. */
+  #version: number | undefined
   #kills = 0
 
   constructor(world: World, plan: Plan, random: Random) {
@@ -265,7 +267,7 @@ class KillCase {
   /** Starts a box on data of a former form, and kills it while it migrates them. */
   async #migrate(): Promise<void> {
     const file = join(this.#home, 'data', 'pillarbox.db')
-    const before = versionOf(file)
+    const before = (this.#version = versionOf(file))
     for (let tries = 0; tries < 2; tries++) {
       const process = this.#world.begin(this.#home, this.#env({ call: 'write', at: 1 + this.#random(400), text: '' }))
       const where = await Promise.race([
@@ -287,6 +289,15 @@ class KillCase {
       )
       if (after < before) this.#faults.push(`the version went from ${before} to ${after}`)
     }
+  }
+
+  /** The copy from before the migration is whole, and stays. */
+  #checkCopy(version: number): void {
+    const copy = join(this.#home, 'data', `pillarbox.db.before-${version}`)
+    const kept = versionOf(copy)
+    if (kept !== version) this.#faults.push(`${copy} has version ${kept}`)
+    // it is nothing that is left by mistake
+    rmSync(copy, { force: true })
   }
 
   /** Rotates the master key of a box that is dead, in half of the cases killed meanwhile. */
@@ -325,6 +336,7 @@ class KillCase {
     if (this.#random(4) === 0) faults.push(...(await faultsInBackup(world, home)))
     const status = await box.process.end('SIGTERM')
     if (status !== 0) faults.push(`the box ended with ${status}`)
+    if (this.#version !== undefined) this.#checkCopy(this.#version)
     faults.push(...(await faultsOnDisk(world, home)), ...(await faultsOfDrafts(home)))
   }
 }
