@@ -201,7 +201,7 @@ class KillCase {
     while (sink.open > 0) await sleep(5)
     await sleep(30)
     // its process was killed, too: a later backup removes what is left
-    if (window === backupWindow) this.#removeBackups('.part', '.part.db')
+    if (window === backupWindow) this.#removeBackups(/\.tar\.part/)
     const file = join(this.#home, 'data', 'pillarbox.db')
     this.#deaths.push({ at: performance.now(), over: recorded(file) })
   }
@@ -296,9 +296,9 @@ class KillCase {
     }
   }
 
-  #removeBackups(...endings: string[]): void {
+  #removeBackups(which: RegExp): void {
     const shelf = join(this.#home, 'backups')
-    for (const name of readdirSync(shelf)) if (endings.some((ending) => name.endsWith(ending))) rmSync(join(shelf, name))
+    for (const name of readdirSync(shelf)) if (which.test(name)) rmSync(join(shelf, name))
   }
 
   /** The copy from before the migration is whole, and stays. */
@@ -315,7 +315,7 @@ class KillCase {
     const random = this.#random
     // those of before need the key of before
     this.#faults.push(...(await faultsOfShelf(this.#world, this.#home)))
-    this.#removeBackups('.tar')
+    this.#removeBackups(/\.tar$/)
     const points: KillAt[] = [
       { call: 'rename', at: 1 + random(2), text: 'master.key' },
       { call: 'write', at: 1 + random(60), text: '' },
