@@ -64,15 +64,23 @@ export class TwilioStub {
   readonly #used = new WeakSet<object>()
   #count = 0
 
+  /** Stopped when the test ends. */
   static async start(): Promise<TwilioStub> {
+    const stub = await TwilioStub.open()
+    onTestFinished(() => stub.stop())
+    return stub
+  }
+
+  static async open(): Promise<TwilioStub> {
     const stub = new TwilioStub()
     stub.#server.listen(0, '127.0.0.1')
     await once(stub.#server, 'listening')
-    onTestFinished(async () => {
-      stub.#server.close()
-      stub.#server.closeAllConnections()
-    })
     return stub
+  }
+
+  stop(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
   }
 
   get url(): string {

@@ -1,8 +1,9 @@
+import { createHmac } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Load, Write } from './load.ts'
+import { isOver, type Load, type Write } from './load.ts'
 import { atOnce } from './at-once.ts'
 import type { Peers } from './peers.ts'
 import { codeAt } from './code.ts'
@@ -10,7 +11,10 @@ import { type Answered, type Furnished, lastLines, type RunningBox, type World }
 
 /** What a box is compared with. */
 interface Expectation {
-  world: { furnished: Furnished; peers: Pick<Peers, 'hooks' | 'arrivals' | 'copies' | 'heard'> }
+  world: {
+    furnished: Furnished
+    peers: Pick<Peers, 'hooks' | 'arrivals' | 'copies' | 'heard'> & Partial<Pick<Peers, 'twilio'>>
+  }
   load: Load
   /** Only what was acknowledged up to this mark must be there. */
   until?: number
@@ -35,6 +39,8 @@ class Oracle {
   readonly #box: RunningBox
   readonly #expected: Expectation
   readonly #until: number
+  /** E-mails that are marked as copies of earlier ones. */
+  readonly #copies = new Set<string>()
 
   constructor(box: RunningBox, expected: Expectation) {
     this.#box = box
@@ -50,6 +56,104 @@ class Oracle {
     await this.#reveals()
     await this.#metadata()
     await this.#events([...received, ...identities])
+    if (this.#expected.world.furnished.phone === undefined) return
+    await this.#texts()
+    await this.#cards()
+    await this.#keys()
+    await this.#webhook()
+  }
+
+  /** What was handed to the provider is never handed to it again, and what it has is not said to be unsent. */
+  async #texts(): Promise<void> {
+    const { furnished, peers } = this.#expected.world
+    const path = `/v1/identities/${furnished.inbox.id}/sms`
+    let sent = await this.#box.list(`${path}?direction=outbound`)
+    for (const end = Date.now() + 60_000; sent.some(({ status }) => status === 'queued') && Date.now() < end;) {
+      await sleep(100)
+      sent = await this.#box.list(`${path}?direction=outbound`)
+    }
+    const byName = Map.groupBy(sent, ({ body }) => String(body))
+    const handed = Map.groupBy(peers.twilio!.messages, ({ Body }) => Body)
+    for (const write of this.#writes('text')) {
+      const found = byName.get(write.name) ?? []
+      this.#count(write, found.length)
+      const copies = handed.get(write.name)?.length ?? 0
+      if (copies > 1) this.faults.push(`${write.name} was handed to the provider ${copies} times`)
+      if (found.length === 0 && copies > 0) this.faults.push(`${write.name} was handed to the provider and is not stored`)
+      const status = found[0]?.['status']
+      const right = status === undefined || (status === 'sent' && copies === 1) || (status === 'unknown' && copies < 2)
+      if (!right) this.faults.push(`${write.name} is ${status}, and was handed to the provider ${copies} times`)
+    }
+    const received = Map.groupBy(await this.#box.list(`${path}?direction=inbound`), ({ body }) => String(body))
+    for (const write of this.#writes('texted')) this.#count(write, received.get(write.name)?.length ?? 0)
+  }
+
+  async #cards(): Promise<void> {
+    const path = `/v1/identities/${this.#expected.world.furnished.inbox.id}/cards`
+    const byName = Map.groupBy(await this.#box.list(path), ({ label }) => String(label))
+    const cancelled = new Map(this.#writes('cancel-card').map((write) => [write.content, write]))
+    const reveals: (() => Promise<void>)[] = []
+    for (const write of this.#writes('card')) {
+      const found = byName.get(write.name) ?? []
+      this.#count(write, found.length)
+      const end = cancelled.get(write.name)
+      for (const { id, status } of found) {
+        if (end !== undefined && this.#isKept(end) && status !== 'cancelled')
+          this.faults.push(`${write.name} was cancelled and is ${status}`)
+        if (end === undefined && status !== 'active') this.faults.push(`${write.name} is ${status}`)
+        if (end === undefined) reveals.push(() => this.#card(write, `/v1/cards/${id}/reveal`))
+      }
+    }
+    await atOnce(clients, reveals)
+  }
+
+  async #card(write: Write, path: string): Promise<void> {
+    const answer = await this.#box.ask('POST', path, { amount_cents: 1, purpose: 'the oracle' })
+    if (!JSON.stringify(answer?.body).includes(JSON.stringify(write.content)))
+      this.faults.push(`${write.name} is revealed as ${answer?.status} ${JSON.stringify(answer?.body)}`)
+  }
+
+  async #keys(): Promise<void> {
+    const byName = Map.groupBy(await this.#box.list('/v1/api-keys'), ({ label }) => String(label))
+    const rotations = new Map(this.#writes('rotate-key').map((write) => [write.content, write]))
+    const tries: (() => Promise<void>)[] = []
+    for (const write of this.#writes('key')) {
+      this.#count(write, byName.get(write.name)?.length ?? 0)
+      const rotation = rotations.get(write.name)
+      if (write.secret === undefined || (rotation !== undefined && rotation.secret === undefined)) continue
+      const expected: [string, number][] =
+        rotation === undefined
+          ? [[write.secret, 200]]
+          : [
+              [write.secret, 401],
+              [rotation.secret!, 200],
+            ]
+      for (const [secret, status] of expected)
+        tries.push(async () => {
+          const answer = await this.#box.ask('GET', '/v1/identities?limit=1', undefined, undefined, secret)
+          if (answer?.status !== status)
+            this.faults.push(
+              `${write.name}${rotation === undefined ? '' : ' was rotated, and'} gives ${answer?.status}, not ${status}`,
+            )
+        })
+    }
+    await atOnce(clients, tries)
+  }
+
+  /** What is told by now is signed with the secret that was acknowledged last. */
+  async #webhook(): Promise<void> {
+    const last = this.#writes('rotate-webhook').at(-1)
+    if (last === undefined || !this.#isKept(last)) return
+    const { hooks } = this.#expected.world.peers
+    const { id } = await this.#box.get('POST', '/v1/identities', { name: 'Signed' })
+    for (const end = Date.now() + 60_000; Date.now() < end; await sleep(50)) {
+      const told = hooks.received.find(({ body }) => body.data['id'] === id)
+      if (told === undefined) continue
+      const mac = createHmac('sha256', last.content).update(told.raw).digest('hex')
+      if (told.headers['x-service-signature'] !== mac) this.faults.push(`${last.name} was acknowledged, and another secret signs`)
+      return
+    }
+    this.faults.push('no webhook was told of the identity of the oracle')
   }
 
   #writes(kind: Write['kind']): Write[] {
@@ -70,20 +174,29 @@ class Oracle {
   async #mails(): Promise<string[]> {
     const { inbox } = this.#expected.world.furnished
     const emails = await this.#box.list(`/v1/identities/${inbox.id}/emails?duplicates=true`)
+    const listed = new Set((await this.#box.list(`/v1/identities/${inbox.id}/emails`)).map(({ id }) => id as string))
     const byName = Map.groupBy(emails, ({ subject }) => String(subject))
+    const deletions = new Map(this.#writes('delete-mail').map((write) => [write.content, write]))
     const raws: (() => Promise<void>)[] = []
     const ids: string[] = []
     for (const write of this.#writes('mail')) {
       const found = byName.get(write.name) ?? []
-      this.#count(write, found.length)
+      const shown = found.filter(({ id }) => listed.has(String(id)))
+      const deletion = deletions.get(write.name)
+      if (deletion === undefined) this.#count(write, shown.length)
+      else if (this.#isKept(deletion) && shown.length > 0) this.faults.push(`${write.name} was deleted and is there`)
+      if (found.length > write.asked)
+        this.faults.push(`${write.name} was sent ${write.asked} times and is there ${found.length} times`)
       for (const { id } of found) {
         raws.push(async () => {
           const raw = await this.#box.text(`/v1/identities/${inbox.id}/emails/${id}/raw`)
           if (!raw.endsWith(Buffer.from(write.content).toString('latin1')))
             this.faults.push(`${write.name} is kept with other bytes`)
         })
-        if (this.#isKept(write)) ids.push(String(id))
       }
+      // a copy that is marked as one is no event
+      if (this.#isKept(write)) ids.push(...shown.map(({ id }) => String(id)))
+      for (const { id } of found.filter((one) => !shown.includes(one))) this.#copies.add(String(id))
     }
     await atOnce(clients, raws)
     return ids
@@ -194,12 +307,21 @@ class Oracle {
     }
     for (const end = Date.now() + 60_000; missing().length > 0 && Date.now() < end;) await sleep(100)
     for (const id of missing()) this.faults.push(`no webhook was told of ${id}`)
+    for (const { body } of peers.hooks.received)
+      if (this.#copies.has(String(body.data['id']))) this.faults.push(`a webhook was told of the copy ${String(body.data['id'])}`)
     for (const [id, told] of peers.heard()) {
       if (new Set(told.map(({ raw }) => raw)).size > 1) this.faults.push(`event ${id} was told with different contents`)
       if (told.length > this.#expected.starts)
         this.faults.push(`event ${id} was told ${told.length} times with ${this.#expected.starts} starts`)
     }
   }
+}
+
+/** Writes that are neither answered nor said to be interrupted, though they were repeated under their keys. */
+export function faultsOfKeys(load: Load): string[] {
+  return load.writes
+    .filter((write) => write.call !== undefined && !isOver(write))
+    .map(({ name }) => `${name} was repeated, and is neither answered nor interrupted`)
 }
 
 /** The files of a data directory whose box was stopped. */
@@ -227,11 +349,16 @@ export async function faultsOnDisk(world: World, home: string, until?: { mark: n
   } finally {
     database.close()
   }
+  faults.push(...(await faultsOfShelf(world, home)))
+  return faults
+}
+
+/** What is wrong with the newest backup that a box made itself, under the master key that it has. */
+export async function faultsOfShelf(world: World, home: string): Promise<string[]> {
   const shelf = join(home, 'backups')
   const names = existsSync(shelf) ? readdirSync(shelf) : []
-  for (const name of names.filter((one) => one.endsWith('.tar')).slice(-1))
-    faults.push(...(await faultsOfBackup(world, home, join(shelf, name))))
-  return faults
+  const newest = names.findLast((one) => one.endsWith('.tar'))
+  return newest === undefined ? [] : faultsOfBackup(world, home, join(shelf, newest))
 }
 
 /** Waits until nothing is left of backups that were interrupted: the process that writes one ends with its box. */

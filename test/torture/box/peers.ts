@@ -2,6 +2,7 @@ import type { Domain } from '../../../src/domains/model.ts'
 import { DnsStub } from '../../support/dns-stub.ts'
 import { MailSink } from '../../support/mail-sink.ts'
 import type { Random } from '../../support/random.ts'
+import { TwilioStub } from '../../support/twilio-stub.ts'
 import { publish } from '../../support/verified-domain.ts'
 import { type Received, WebhookSink } from '../../support/webhook-sink.ts'
 
@@ -16,7 +17,15 @@ interface Snapshot {
   events: Map<string, number>
 }
 
-/** What a box talks to, all of it on loopback: a name server, a mail server, and an endpoint of webhooks. */
+/** A message or an event that came to a peer, whole, and when by performance.now(). */
+export interface HandedOver {
+  kind: 'message' | 'event'
+  /** Its Message-ID, or the id of the event. */
+  id: string
+  at: number
+}
+
+/** What a box talks to, all of it on loopback: a name server, a mail server, an endpoint of webhooks and, where it is wanted, a provider of text messages. */
 export class Peers {
   readonly dns: DnsStub
   readonly sink: MailSink
@@ -24,19 +33,24 @@ export class Peers {
   /** Marks of the time at which each message first arrived, by its Message-ID, and each event, by its id. */
   readonly arrivals = new Map<string, number>()
   readonly events = new Map<string, number>()
+  /** Every copy, in order. */
+  readonly handedOver: HandedOver[] = []
+  readonly twilio: TwilioStub | undefined
   #mark: () => number = () => 0
 
-  private constructor(dns: DnsStub, sink: MailSink, hooks: WebhookSink) {
+  private constructor(dns: DnsStub, sink: MailSink, hooks: WebhookSink, twilio: TwilioStub | undefined) {
     this.dns = dns
     this.sink = sink
     this.hooks = hooks
+    this.twilio = twilio
   }
 
-  static async open(random: Random): Promise<Peers> {
+  static async open(random: Random, { texts }: { texts: boolean }): Promise<Peers> {
     const [dns, sink, hooks] = await Promise.all([DnsStub.start(), MailSink.open(), WebhookSink.open()])
+    const twilio = texts ? await TwilioStub.open() : undefined
     for (const name of farDomains) dns.mx(name, 'mx.far.test')
     dns.a('mx.far.test', '127.0.0.1')
-    const peers = new Peers(dns, sink, hooks)
+    const peers = new Peers(dns, sink, hooks, twilio)
     sink.script = (line, guest) => {
       if (line !== '<end>' || random(3) > 0) return undefined
       // a while between the last byte and the 250, in which a box can be killed
@@ -45,9 +59,11 @@ export class Peers {
     }
     sink.arrived = (raw) => {
       const id = messageId(raw)
+      peers.handedOver.push({ kind: 'message', id, at: performance.now() })
       if (!peers.arrivals.has(id)) peers.arrivals.set(id, peers.#mark())
     }
     hooks.behaviour = (response, { body }) => {
+      peers.handedOver.push({ kind: 'event', id: body.id, at: performance.now() })
       if (!peers.events.has(body.id)) peers.events.set(body.id, peers.#mark())
       response.writeHead(200).end()
     }
@@ -68,6 +84,8 @@ export class Peers {
     this.dns.queries.length = 0
     this.arrivals.clear()
     this.events.clear()
+    this.handedOver.length = 0
+    if (this.twilio !== undefined) this.twilio.messages.length = 0
   }
 
   /** What has come so far, for `restore`. */
@@ -103,6 +121,7 @@ export class Peers {
   }
 
   async close(): Promise<void> {
+    this.twilio?.stop()
     await Promise.all([this.dns.close(), this.sink.stop(), this.hooks.stop()])
   }
 }

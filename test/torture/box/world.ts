@@ -5,6 +5,7 @@ import type { Domain } from '../../../src/domains/model.ts'
 import { blob, card } from '../../support/card.ts'
 import { type BoxProcess, startProcess, testBox } from '../../support/process.ts'
 import type { Random } from '../../support/random.ts'
+import { twilioSettings } from '../../support/twilio-stub.ts'
 import { mustBeLoopback } from '../loopback.ts'
 import { Peers } from './peers.ts'
 
@@ -34,6 +35,9 @@ export interface Furnished {
   /** Sends. */
   writer: Named
   card: { id: string; encrypted_data: string }
+  webhook: string
+  /** The number of the inbox, where there is a provider of text messages. */
+  phone?: string
 }
 
 /** A box that runs, and the addresses at which it does. */
@@ -53,7 +57,7 @@ export class RunningBox {
   }
 
   /** Undefined when the box ended before it had answered. */
-  async ask(method: string, path: string, body?: object, key?: string): Promise<Answer | undefined> {
+  async ask(method: string, path: string, body?: object, key?: string, secret = apiKey): Promise<Answer | undefined> {
     try {
       // by fetch each call would take four times as much of the processor
       const answer = await request(`${this.api}${path}`, {
@@ -61,7 +65,7 @@ export class RunningBox {
         headersTimeout: patience,
         bodyTimeout: patience,
         headers: {
-          Authorization: `Bearer ${apiKey}`,
+          Authorization: `Bearer ${secret}`,
           ...this.#headers,
           ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
           ...(key === undefined ? {} : { 'Idempotency-Key': key }),
@@ -117,8 +121,9 @@ export class World {
     this.furnished = furnished
   }
 
-  static async open(directory: string, program: string, random: Random): Promise<World> {
-    const peers = await Peers.open(random)
+  /** With `texts` there is a provider of text messages, and the inbox has a number. */
+  static async open(directory: string, program: string, random: Random, { texts = false } = {}): Promise<World> {
+    const peers = await Peers.open(random, { texts })
     const home = join(directory, 'furnished')
     mkdirSync(join(home, 'backups'), { recursive: true })
     try {
@@ -162,8 +167,8 @@ export class World {
   }
 
   /** Runs another command on the home of a box. */
-  command(home: string, words: string[]): BoxProcess {
-    return beginBox({ home, peers: this.peers, program: this.#program }, words)
+  command(home: string, words: string[], env: Record<string, string> = {}): BoxProcess {
+    return beginBox({ home, peers: this.peers, program: this.#program, env }, words)
   }
 
   async close(): Promise<void> {
@@ -194,6 +199,7 @@ function beginBox({ home, peers, program, env = {} }: Start, words = ['serve']):
     PILLARBOX_OUTBOUND__ALLOW_NETWORKS: '127.0.0.0/8',
     PILLARBOX_WEBHOOKS__ALLOW_NETWORKS: '127.0.0.0/8',
     PILLARBOX_HTTP__PUBLIC_RATE_LIMIT: '0',
+    ...(peers.twilio === undefined ? {} : twilioSettings(peers.twilio)),
     ...env,
   }
   const box = startProcess(settings, words, home, join(program, 'bin', 'pillarbox'))
@@ -219,7 +225,10 @@ export async function started(process: BoxProcess): Promise<RunningBox> {
 }
 
 /** Makes what every case begins with. */
-export async function furnish(box: RunningBox, peers: Pick<Peers, 'publish' | 'hooks'>): Promise<Furnished> {
+export async function furnish(
+  box: RunningBox,
+  peers: Pick<Peers, 'publish' | 'hooks'> & Partial<Pick<Peers, 'twilio'>>,
+): Promise<Furnished> {
   const { data } = await box.get('GET', '/v1/domains')
   const domain = (data as Domain[])[0]!
   peers.publish(domain)
@@ -233,8 +242,16 @@ export async function furnish(box: RunningBox, peers: Pick<Peers, 'publish' | 'h
     `/v1/identities/${inbox['id']}/cards`,
     card({ encrypted_data, budget_cents: 1_000_000_000 }),
   )
-  await box.get('POST', '/v1/webhooks', { url: peers.hooks.url, events: ['identity.created', 'email.received'] })
-  return { inbox: named(inbox), writer: named(writer), card: { id: stored['id'] as string, encrypted_data } }
+  const webhook = await box.get('POST', '/v1/webhooks', { url: peers.hooks.url, events: ['identity.created', 'email.received'] })
+  const bought =
+    peers.twilio === undefined ? undefined : await box.get('POST', `/v1/identities/${inbox['id']}/phone`, { country: 'US' })
+  return {
+    inbox: named(inbox),
+    writer: named(writer),
+    card: { id: stored['id'] as string, encrypted_data },
+    webhook: webhook['id'] as string,
+    ...(bought === undefined ? {} : { phone: bought['phone_number'] as string }),
+  }
 }
 
 /** An identity as the API answered it. */

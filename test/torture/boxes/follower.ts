@@ -17,13 +17,14 @@ export class Follower {
   first: string | undefined
   /** Connections after the first. */
   resumed = -1
-  readonly #api: string
+  /** Where it connects next. */
+  api: string
   readonly #running: Promise<void>
   #stopped = false
   #socket: WebSocket | undefined
 
   constructor(api: string) {
-    this.#api = api
+    this.api = api
     this.#running = this.#run()
   }
 
@@ -42,7 +43,7 @@ export class Follower {
 
   /** Resolves when the connection has ended. */
   async #follow(): Promise<void> {
-    const response = await fetch(`${this.#api}/v1/realtime/token`, {
+    const response = await fetch(`${this.api}/v1/realtime/token`, {
       method: 'POST',
       signal: AbortSignal.timeout(10_000),
       headers: { Authorization: `Bearer ${apiKey}`, 'Content-Type': 'application/json' },
@@ -51,7 +52,7 @@ export class Follower {
     if (!response.ok) return
     const { url, token } = (await response.json()) as { url: string; token: string }
     const { pathname } = new URL(url)
-    const socket = new WebSocket(`${this.#api.replace(/^http/, 'ws')}${pathname}?token=${token}`, { handshakeTimeout: 10_000 })
+    const socket = new WebSocket(`${this.api.replace(/^http/, 'ws')}${pathname}?token=${token}`, { handshakeTimeout: 10_000 })
     this.#socket = socket
     socket.on('error', () => undefined)
     const closed = once(socket, 'close')

@@ -5,6 +5,9 @@
  * and when it had succeeded; a change is recorded while a mutex is held, so that entries of one process are in order.
  * DISK_CONTROL names a file that is mapped: the counts of calls by kind, and which of them fails.
  * DISK_SYNC_MICROSECONDS makes every sync take longer.
+ * DISK_KILL, "CALL NUMBER TEXT", ends the program by SIGKILL, and the child that makes the call: at the call of that number to `send` a text or
+ * after one to `receive` a text (on what is no file below the root; looked for in the first bytes), or before one to `write` to a file below the
+ * root, or to `rename` one to a path with the text.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -12,6 +15,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,6 +55,8 @@ static dev_t device;
 static int recording = -1;
 static struct control *control;
 static useconds_t sync_delay;
+static char kill_call[16], kill_text[128];
+static long kill_at, kill_count;
 
 #define REAL(name, result, ...) \
   static result (*really)(__VA_ARGS__); \
@@ -80,6 +86,25 @@ __attribute__((constructor)) static void begin(void) {
   }
   const char *delay = getenv("DISK_SYNC_MICROSECONDS");
   if (delay) sync_delay = (useconds_t)atoi(delay);
+  const char *when = getenv("DISK_KILL");
+  if (when) sscanf(when, "%15s %ld %127[^\n]", kill_call, &kill_at, kill_text);
+  char self[16];
+  snprintf(self, sizeof self, "%d", (int)getpid());
+  /* processes that it starts are others */
+  setenv("DISK_KILL_PROCESS", self, 0);
+}
+
+/* Ends the program when this is the call at which it is to end. */
+static void kill_at_call(const char *call, const char *bytes, size_t length) {
+  if (!kill_at || strcmp(call, kill_call) != 0) return;
+  if (length > 256) length = 256;
+  size_t text = strlen(kill_text);
+  if (text > 0 && (!bytes || !memmem(bytes, length, kill_text, text))) return;
+  if (__atomic_add_fetch(&kill_count, 1, __ATOMIC_SEQ_CST) != kill_at) return;
+  const char *program = getenv("DISK_KILL_PROCESS");
+  if (program) kill((pid_t)atoi(program), SIGKILL);
+  kill(getpid(), SIGKILL);
+  for (;;) pause();
 }
 
 /* The absolute path of what is named, or NULL where that is not below the root. */
@@ -222,6 +247,7 @@ static ssize_t writing(int file, const struct iovec *pieces, int count, off_t of
   uint64_t inode = inode_of(file);
   struct iovec less[1];
   if (inode) {
+    kill_at_call("write", NULL, 0);
     int error = failure(WRITE);
     if (error && control->half && control->failed == 1 && pieces[0].iov_len > 1) {
       less[0] = (struct iovec){pieces[0].iov_base, pieces[0].iov_len / 2};
@@ -245,12 +271,18 @@ static ssize_t writing(int file, const struct iovec *pieces, int count, off_t of
 
 ssize_t write(int file, const void *bytes, size_t length) {
   REAL("write", ssize_t, int, const void *, size_t);
-  if (!inode_of(file)) return really(file, bytes, length);
+  if (!inode_of(file)) {
+    kill_at_call("send", bytes, length);
+    return really(file, bytes, length);
+  }
   return writing(file, &(struct iovec){(void *)bytes, length}, 1, -1);
 }
 ssize_t writev(int file, const struct iovec *pieces, int count) {
   REAL("writev", ssize_t, int, const struct iovec *, int);
-  if (!inode_of(file)) return really(file, pieces, count);
+  if (!inode_of(file)) {
+    for (int index = 0; index < count; index++) kill_at_call("send", pieces[index].iov_base, pieces[index].iov_len);
+    return really(file, pieces, count);
+  }
   return writing(file, pieces, count, -1);
 }
 ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t offset) {
@@ -262,8 +294,16 @@ ssize_t pwritev(int file, const struct iovec *pieces, int count, off_t offset) {
 
 ssize_t read(int file, void *bytes, size_t length) {
   REAL("read", ssize_t, int, void *, size_t);
-  int error = inode_of(file) ? failure(READ) : 0;
-  return error ? refuse(error) : really(file, bytes, length);
+  uint64_t inode = inode_of(file);
+  int error = inode ? failure(READ) : 0;
+  if (error) return refuse(error);
+  ssize_t got = really(file, bytes, length);
+  if (!inode && got > 0) {
+    int before = errno;
+    kill_at_call("receive", bytes, (size_t)got);
+    errno = before;
+  }
+  return got;
 }
 ssize_t pread64(int file, void *bytes, size_t length, off64_t offset) {
   REAL("pread64", ssize_t, int, void *, size_t, off64_t);
@@ -344,6 +384,7 @@ int fdatasync(int file) { return syncing(file, "fdatasync"); }
   } while (0)
 
 int renameat2(int from_directory, const char *from_path, int to_directory, const char *to_path, unsigned flags) {
+  kill_at_call("rename", to_path, strlen(to_path));
   NAMING(RENAME, RENAMED, below(from_directory, from_path, one), below(to_directory, to_path, two),
          (int)syscall(SYS_renameat2, from_directory, from_path, to_directory, to_path, flags));
 }

@@ -29,7 +29,12 @@ export function compilePreload(directory: string, source = new URL('disk.c', imp
 export function preloadEnv(
   library: string,
   root: string,
-  { recording, control, syncDelay = 0 }: { recording?: string; control?: string; syncDelay?: number },
+  {
+    recording,
+    control,
+    syncDelay = 0,
+    kill,
+  }: { recording?: string; control?: string; syncDelay?: number; kill?: KillAt | undefined },
 ): Record<string, string> {
   return {
     LD_PRELOAD: library,
@@ -39,7 +44,17 @@ export function preloadEnv(
     ...(recording === undefined ? {} : { DISK_RECORDING: recording }),
     ...(control === undefined ? {} : { DISK_CONTROL: control }),
     ...(syncDelay === 0 ? {} : { DISK_SYNC_MICROSECONDS: String(syncDelay) }),
+    ...(kill === undefined ? {} : { DISK_KILL: `${kill.call} ${kill.at} ${kill.text}` }),
   }
+}
+
+/** The call at which a box is killed: before it sends, writes or renames, or after it has received. */
+export interface KillAt {
+  call: 'send' | 'receive' | 'write' | 'rename'
+  /** The first that counts, the second, and so on. */
+  at: number
+  /** Part of what is sent or received, or of the new path; all count where it is empty. */
+  text: string
 }
 
 /** A call that fails. */
