@@ -12,7 +12,7 @@ import { Follower } from '../boxes/follower.ts'
 import { compilePreload, type KillAt, noPreload, preloadEnv } from '../disk/preload.ts'
 import { checkout } from '../builds.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
-import { noHistory, releases, unpack } from '../upgrades/releases.ts'
+import { fetchPackages, noHistory, releases, unpack } from '../upgrades/releases.ts'
 
 const newest = readdirSync(join(checkout, 'src/store/migrations')).length
 
@@ -57,6 +57,9 @@ export const kills: Trial = {
     'itself uses is not rotated.',
   goal: { tries: 1000, unit: 'kills', faults: '0 acknowledged lost, 0 doubled beyond what is promised, 0 half-made' },
   short: 4,
+  fetch: async () => {
+    if (noHistory() === undefined) await fetchPackages()
+  },
   missing: noPreload,
   broken: {
     'early-answer': {
