@@ -33,12 +33,16 @@ export async function burst(api: string, calls: readonly Call[], options: Option
   const groups = Array.from({ length: Math.ceil(calls.length / pipelined) }, (_, index) =>
     calls.slice(index * pipelined, (index + 1) * pipelined),
   )
+  const { key = apiKey, heard } = options
   const sockets = await atOnce(
     abreast,
-    groups.map((_, index) => () => opened({ host, port: Number(port), localAddress: addressOf(index) })),
+    groups.map((group, index) => async () => {
+      const socket = await opened({ host, port: Number(port), localAddress: addressOf(index) })
+      // at once: the box waits ten seconds for the first request of a connection
+      await written(socket, octetsOf(group, host, key))
+      return socket
+    }),
   )
-  const { key = apiKey, heard } = options
-  await Promise.all(groups.map((group, index) => written(sockets[index]!, octetsOf(group, host, key))))
   let count = 0
   const hear = (piece: Buffer): void => heard?.((count += piece.toString('latin1').split('HTTP/1.1 ').length - 1))
   const answers = await Promise.all(groups.map((group, index) => answersTo(group, sockets[index]!, hear)))
