@@ -173,6 +173,13 @@ class RightsTrial {
   /** Calls that are nobody's: by a method that a path does not have, and those of providers and of the machine of the box; and reads by HEAD. */
   async #faultsOfOthers(random: Random): Promise<string[]> {
     const faults: string[] = []
+    // a key with every scope may make it by GET
+    const effect = pick(
+      [...this.#spellings.values()].filter(({ method, route }) => method === 'GET' && route.effect),
+      random,
+    )
+    const { status: byHead } = await this.#box.box.call('HEAD', this.#asking.path(effect, this.#estates.own))
+    if (byHead !== 404) faults.push(`HEAD ${effect.path}, which does something, by a key with every scope: ${byHead}`)
     for (let index = 0; index < othersOfCase; index += 1) {
       const cell = cellAt(random(cellCount))
       const isClosed = random(4) === 0
@@ -304,7 +311,11 @@ const contents = {
 const neverDone = /\/(?:account|session|people|reload|backups|certificates|doctor|signing-keys)\b/
 
 /** Calls that who may make them is refused for what the objects of an estate are like, and the codes. */
-const refusedWith = new Map([['POST /v1/identities/:id/phone', 'phone_number_exists']])
+const refusedWith = new Map([
+  ['POST /v1/identities/:id/phone', 'phone_number_exists'],
+  // after the first time
+  ['POST /v1/domains', 'conflict'],
+])
 
 /** False for what strangers call, and for calls that do something though they only read. */
 function isAsked({ route, path }: RoutePath): boolean {
