@@ -59,12 +59,12 @@ export const crowds: Trial = {
       find: '  checkIds(call.params)\n',
       replace: '  for (const end = Date.now() + 50; Date.now() < end;);\n  checkIds(call.params)\n',
     },
-    standstill: {
-      what: 'the main thread stands still for 600 ms of each three seconds',
-      file: 'src/http/server/listener.ts',
-      find: 'this.#server.timeout = bounds.idle',
-      replace: `this.#server.timeout = bounds.idle
-    if (!tls) setInterval(() => { for (const end = Date.now() + 600; Date.now() < end;); }, 3000)`,
+    'late-lists': {
+      what: 'a list of e-mails is answered 600 ms late',
+      file: 'src/mail/routes.ts',
+      find: 'handle: ({ caller, params, query }) =>\n        emails.list(',
+      replace:
+        'handle: async ({ caller, params, query }) =>\n        (await new Promise((resolve) => setTimeout(resolve, 600)), emails).list(',
     },
     'few-clients': {
       what: 'half of the connections of an address are refused, also where it has few',
