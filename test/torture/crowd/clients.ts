@@ -44,6 +44,12 @@ export class SlowClient {
     return client
   }
 
+  /** True if the box has let it in, and has not ended it but for being slow. */
+  get wasLetIn(): boolean {
+    if (this.#socket.writable && !this.#socket.readableEnded) return true
+    return this.heard.includes('request_timeout')
+  }
+
   /** Sends the next octet. */
   step(): void {
     if (this.#socket.writable) this.#socket.write(this.#octets[this.#sent++ % this.#octets.length]!)

@@ -7,18 +7,22 @@ export interface RawAnswer {
 
 /** Reads the answers of a connection, to requests with these methods, strictly (RFC 9112). Throws an Error for what is none, or ends too early. */
 export function readAnswers(octets: Buffer, methods: readonly string[]): RawAnswer[] {
-  const answers: RawAnswer[] = []
+  return [...answersOf(octets, methods)]
+}
+
+/** The same, one after the other. */
+export function* answersOf(octets: Buffer, methods: readonly string[]): Generator<RawAnswer, void> {
+  let count = 0
   for (let at = 0; at < octets.length;) {
     const end = octets.indexOf('\r\n\r\n', at)
     if (end === -1) throw new Error(`an answer whose header does not end: ${start(octets, at)}`)
     const { status, headers } = headOf(octets.toString('latin1', at, end))
     at = end + 4
     if (status < 200) continue
-    const { body, next } = bodyAt(octets, at, { status, headers, method: methods[answers.length] ?? '' })
-    answers.push({ status, headers, body })
+    const { body, next } = bodyAt(octets, at, { status, headers, method: methods[count++] ?? '' })
+    yield { status, headers, body }
     at = next
   }
-  return answers
 }
 
 function headOf(text: string): { status: number; headers: Headers } {

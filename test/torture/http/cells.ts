@@ -1,4 +1,4 @@
-import { type Scope, scopes, scopesOfRole } from '../../../src/core/scopes.ts'
+import { type Role, type Scope, scopes } from '../../../src/core/scopes.ts'
 import { type Right, rights } from '../../contract/rights-table.ts'
 
 /** Who has an estate: the account that most calls are of, another, and one that is stopped. */
@@ -23,7 +23,7 @@ type Held = Scope | 'all' | 'none' | 'others'
 export type Caller =
   | { kind: 'nobody' }
   | { kind: 'key'; account: Account; held: Held; bound?: Place; state?: 'unknown' | 'revoked' | 'expired' }
-  | { kind: 'session'; account: Account; role: keyof typeof scopesOfRole; state?: 'ended' | 'elsewhere' }
+  | { kind: 'session'; account: Account; role: Role; state?: 'ended' | 'elsewhere' }
 
 /** A call, who makes it, and whose objects it names: of all its ids, or of the last one alone while the others are of `own`. */
 export interface Cell {
@@ -105,6 +105,32 @@ export function scopesOf(held: Held, { needs }: Right): readonly Scope[] {
   return [held]
 }
 
+const reading: readonly Scope[] = [
+  'identities:read',
+  'messages:read',
+  'emails:read',
+  'sms:read',
+  'cards:read',
+  'account:read',
+  'audit:read',
+]
+
+/** What people with each role may do, written by hand from the section People of docs/accounts.md. */
+export const scopesOfPeople: Record<Role, ReadonlySet<Scope>> = {
+  owner: new Set<Scope>([
+    ...reading,
+    'identities:write',
+    'messages:write',
+    'emails:write',
+    'sms:write',
+    'cards:write',
+    'account:write',
+    'holds:decide',
+  ]),
+  approver: new Set<Scope>([...reading, 'holds:decide']),
+  reader: new Set(reading),
+}
+
 /** How people sign in themselves: any role may (the section Account of the API). */
 const ownOfPeople = new Set([
   'DELETE /v1/session',
@@ -138,7 +164,7 @@ export function admissionOf({ name, caller }: Cell): Expected {
   if (right.operator && (caller.account !== 'own' || (caller.kind === 'key' && caller.bound !== undefined)))
     return { status: 403, codes: ['operator_only'] }
   if (caller.kind === 'session' && ownOfPeople.has(name)) return 'allowed'
-  const held = caller.kind === 'key' ? new Set(scopesOf(caller.held, right)) : scopesOfRole[caller.role]
+  const held = caller.kind === 'key' ? new Set(scopesOf(caller.held, right)) : scopesOfPeople[caller.role]
   const admitted = right.needs.every((any) => any.some((scope) => held.has(scope)))
   return admitted ? 'allowed' : { status: 403, codes: ['insufficient_scope'] }
 }

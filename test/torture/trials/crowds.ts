@@ -44,10 +44,12 @@ const caller = fileURLToPath(new URL('../../abuse/honest-caller.ts', import.meta
 export const crowds: Trial = {
   name: 'crowds',
   about:
-    'A thousand clients on each of the ports of SMTP, HTTP and HTTPS send an octet a second; ten thousand WebSockets of ten accounts hear of mail; ten thousand calls of ' +
-    'them wait for it. Beside each crowd an honest caller calls and sends mail: all is answered 200 and 250, the 99th percentile of how long the box holds a call ' +
-    'is below 500 ms, the box, which is set to let twelve thousand in, takes 600 MiB and 16 KiB for each of them at most and logs no error, and every socket and every wait hears of the mail. How long calls ' +
-    'are held says something on a machine without other work alone.',
+    'A thousand clients on each of the ports of SMTP, HTTP and HTTPS send an octet a second, and each is let in: it is greeted by SMTP, and by HTTP still there after ten seconds or told that it is too slow; ten thousand WebSockets of ten ' +
+    'accounts hear of mail; ten thousand calls of them wait for it. Beside each crowd an honest caller calls and sends mail: all is answered 200 and 250, the 99th ' +
+    'percentile of how long the box holds a call is below 500 ms, the box logs no error, and every socket and every wait hears of the mail. The box takes 788 MiB at ' +
+    'most: the 600 MiB that one with the usual settings, which let a thousand in, may take in the tests of attacks, and 16 KiB for each of the twelve thousand that ' +
+    'this one is set to let in; ten thousand calls that wait were measured to take some 230 MiB, so that the bound is one of what was seen, and no promise. How long ' +
+    'calls are held says something on a machine without other work alone, and is looked at beside a whole crowd.',
   goal: { tries: 100_000, unit: 'clients', faults: 'honest calls below 500 ms, memory bounded' },
   short: 300,
   broken: {
@@ -56,6 +58,20 @@ export const crowds: Trial = {
       file: 'src/http/endpoint.ts',
       find: '  checkIds(call.params)\n',
       replace: '  for (const end = Date.now() + 50; Date.now() < end;);\n  checkIds(call.params)\n',
+    },
+    'late-lists': {
+      what: 'a list of e-mails is answered 600 ms late',
+      file: 'src/mail/routes.ts',
+      find: 'handle: ({ caller, params, query }) =>\n        emails.list(',
+      replace:
+        'handle: async ({ caller, params, query }) =>\n        (await new Promise((resolve) => setTimeout(resolve, 600)), emails).list(',
+    },
+    'few-clients': {
+      what: 'half of the connections of an address are refused, also where it has few',
+      file: 'src/http/server/listener.ts',
+      find: 'const admission = limiter?.admit(address)',
+      replace:
+        "const admission = address.startsWith('127.1.') && socket.remotePort! % 8 < 4 ? 'address' : limiter?.admit(address)",
     },
     'lost-waits': {
       what: 'a wait does not hear of mail',
@@ -175,8 +191,13 @@ class Crowd {
         if (index % 100 === 99) await sleep((pause * 100) / clients)
       }
     }
+    const away = ['SMTP', 'HTTP', 'HTTPS'].map((name, at) => {
+      const ofPort = slow.filter((_, index) => index % targets.length === at)
+      const count = ofPort.filter((client) => !client.wasLetIn || (name === 'SMTP' && !client.heard.startsWith('220'))).length
+      return count === 0 ? [] : [`${count} of them were not let in by ${name}`]
+    })
     for (const client of slow) client.end()
-    return []
+    return away.flat()
   }
 
   async #sockets(clients: number, name: string): Promise<string[]> {

@@ -1,3 +1,4 @@
+import { scopes } from '../../../src/core/scopes.ts'
 import { type RoutePath, routePaths } from '../../../src/http/route.ts'
 import { absent, Asking, needsSession, type Question, shapeOf } from '../../contract/asking.ts'
 import { checkAnswer, Described, type Told } from '../../contract/described.ts'
@@ -8,6 +9,7 @@ import { faultsOfLog } from '../box/log.ts'
 import { World } from '../box/world.ts'
 import { type RawAnswer, readAnswers } from '../http/answers.ts'
 import { exchanged, type Manner } from '../http/connection.ts'
+import { plantPeople } from '../http/credentials.ts'
 import { questionOf } from '../http/questions.ts'
 import { change, type Draft, octetsOf, type Vocabulary } from '../http/request-grammar.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
@@ -23,9 +25,11 @@ export const http: Trial = {
   about:
     'Each call of the OpenAPI document, changed by a grammar: fields and parameters missing, repeated, unknown, of other types, at bounds and beyond, ids of ' +
     'others, odd Unicode, broken JSON, other media types, encodings and methods, odd and repeated headers, chunks, wrong lengths, requests one behind the ' +
-    'other, in pieces, by half, and given up; with keys, sessions, none and broken ones. No answer is 500, each has a status that the document names for ' +
+    'other, in pieces, by half, and given up; half of them with one key of every scope or the session of an owner, half with others: of one writing scope alone, of none, for ' +
+    'reading, bound, revoked, expired, of another account and of one that is stopped, sessions of each role, and broken ones. No answer is 500, each has a status that the document names for ' +
     'its call and a body of its schema or of the shape of all errors, without a stack trace or a secret; each request has one answer; the box logs no error, ' +
-    'and an honest call is still answered.',
+    'and an honest call is still answered. Schemathesis, whose calls follow the document and not this grammar, is no part of this trial, and its calls are not counted ' +
+    'here: `test/peers/schemathesis.test.ts` runs it with a key and a session, with three examples of each call, or as many as `PILLARBOX_TEST_FUZZ` says.',
   goal: { tries: 100_000, unit: 'calls', faults: '0 of 500, 0 schema mismatches' },
   short: 300,
   broken: {
@@ -85,8 +89,10 @@ interface Script {
 }
 
 /** The calls, and the keys and sessions with which they are made. */
-async function prepare({ box, own, sibling, foreign, routes, plantKey, plantSession, ...rest }: InhabitedBox): Promise<Script> {
-  const asking = new Asking({ box, own, sibling, foreign, routes, plantKey, plantSession, ...rest })
+async function prepare(inhabited: InhabitedBox): Promise<Script> {
+  const { own, sibling, foreign, routes, plantKey, plantSession } = inhabited
+  const people = await plantPeople(inhabited)
+  const asking = new Asking(inhabited)
   const calls: Good[] = []
   for (const spelling of asking.spellings)
     calls.push({ spelling, path: asking.path(spelling, own), question: await questionOf(asking, spelling, own) })
@@ -99,8 +105,19 @@ async function prepare({ box, own, sibling, foreign, routes, plantKey, plantSess
     await plantKey({ account: own.account, identity: own.objects['identities/:id']! }),
     await plantKey({ account: own.account, scopes: ['identities:read', 'messages:read', 'account:read'] }),
     await plantKey({ account: own.account, expires_at: new Date(0).toISOString() }),
+    await plantKey({ account: own.account, revoked_at: new Date(0).toISOString() }),
+    people.estates.stopped.key,
+    await plantKey({ account: own.account, scopes: [] }),
   ]
-  const sessions = [await plantSession(own.account), await plantSession(foreign.account)]
+  for (const scope of scopes.filter((one) => !one.endsWith(':read')))
+    keys.push(await plantKey({ account: own.account, scopes: [scope] }))
+  const sessions = [
+    await plantSession(own.account),
+    await plantSession(foreign.account),
+    await plantSession(people.estates.stopped.account),
+    await plantSession(own.account, people.approver),
+    await plantSession(own.account, people.reader),
+  ]
   const broken = [
     '',
     'Bearer',
@@ -209,7 +226,7 @@ class HttpCase {
       query: new URLSearchParams(given).toString(),
       headers: [
         ...('Host' in (question.headers ?? {}) ? [] : [['Host', this.#url.host] as [string, string]]),
-        [...(random(5) === 0 ? pick(vocabulary.credentials, random) : usual)],
+        [...(random(2) === 0 ? pick(vocabulary.credentials, random) : usual)],
         ...(random(2) === 0 ? [['Origin', this.#url.origin] as [string, string]] : []),
         ...Object.entries(question.headers ?? {}),
       ],

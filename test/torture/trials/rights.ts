@@ -1,20 +1,34 @@
-import { type Scope, scopesOfRole } from '../../../src/core/scopes.ts'
-import type { RoutePath } from '../../../src/http/route.ts'
+import type { Scope } from '../../../src/core/scopes.ts'
+import { type RoutePath, routePaths } from '../../../src/http/route.ts'
 import { rights as table } from '../../contract/rights-table.ts'
 import { absent, Asking, type Question } from '../../contract/asking.ts'
 import type { Estate } from '../../contract/estate.ts'
-import { randomFrom } from '../../support/random.ts'
+import { pick, type Random, randomFrom } from '../../support/random.ts'
 import { atOnce } from '../box/at-once.ts'
 import { type InhabitedBox, InhabitedHome } from '../box/inhabited-box.ts'
 import { faultsOfLog } from '../box/log.ts'
 import { World } from '../box/world.ts'
 import { Credentials, type People, plantPeople } from '../http/credentials.ts'
-import { admissionOf, type Cell, cellAt, cellCount, type Expected, idsOf, type Place, places, reachOf } from '../http/cells.ts'
+import {
+  admissionOf,
+  type Cell,
+  cellAt,
+  cellCount,
+  type Expected,
+  idsOf,
+  type Place,
+  places,
+  reachOf,
+  scopesOfPeople,
+} from '../http/cells.ts'
 import { questionOf } from '../http/questions.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
 /** Cells of one case, and calls that are open at once. */
 const [cellsOfCase, clients] = [150, 4]
+
+/** Further calls of a case, which count as no cells: those that are nobody's, and changes that are made. */
+const [othersOfCase, writesOfCase] = [10, 2]
 
 export const rights: Trial = {
   name: 'rights',
@@ -22,7 +36,10 @@ export const rights: Trial = {
     'Every call of the API, by every kind of key and session: with each scope alone, with all, with none and with all but the one that is needed; of the ' +
     'account, of another and of one that is stopped; bound to an identity; revoked, expired and unknown; of people with each role. Each names objects of its ' +
     'own account, of another identity of it, of one that is suspended, deleted or expired, of another account, or none. Who may is admitted, who may not is ' +
-    'refused as a table written by hand says, nobody is shown what is not theirs, and nothing is changed by what was refused.',
+    'refused as tables written by hand say, also of the roles, nobody is shown what is not theirs, and nothing is changed by what was refused. A call that may ' +
+    'change something is asked with a parameter that there is none of, which tells that it was admitted; beside the cells two such calls of each 150 are ' +
+    'made, by a key with the scopes that they need alone or by an owner, and succeed, and ten are made that nobody may: by methods that a path does not have, ' +
+    'by HEAD, and without a signature those that providers make and those of the machine of the box.',
   goal: { tries: cellCount, unit: 'cells', faults: 'all cells right' },
   short: 300,
   broken: {
@@ -31,6 +48,24 @@ export const rights: Trial = {
       file: 'src/http/admission.ts',
       find: '[[route.scope].flat(), route.alsoScope ?? []].find(',
       replace: '[[route.scope].flat()].find(',
+    },
+    'writing-reader': {
+      what: 'people with the role reader may change identities',
+      file: 'src/core/scopes.ts',
+      find: 'reader: new Set(reading)',
+      replace: "reader: new Set([...reading, 'identities:write'])",
+    },
+    'open-machine': {
+      what: 'what only the machine of the box may call is open to keys',
+      file: 'src/http/admission.ts',
+      find: 'if (route.local) {',
+      replace: "if (route.local && caller.key_id === '') {",
+    },
+    'effect-by-head': {
+      what: 'a call that does something may be made by HEAD',
+      file: 'src/http/api.ts',
+      find: "if (request.method === 'HEAD' && route.effect) throw",
+      replace: "if (request.method === 'HEAD' && route.effect && state === undefined) throw",
     },
     'dropped-owner': {
       what: 'identities of other accounts are found',
@@ -72,6 +107,8 @@ class RightsTrial {
   readonly #asking: Asking
   readonly #credentials: Credentials
   readonly #spellings: Map<string, RoutePath>
+  /** What providers and the machine of the box alone call. */
+  readonly #closed: readonly RoutePath[]
   readonly #seed: number
   readonly #written: Estate[] = []
   readonly #questions = new Map<string, Promise<Question>>()
@@ -83,6 +120,7 @@ class RightsTrial {
     this.#asking = new Asking(box)
     this.#credentials = new Credentials(box, people, this.#estates)
     this.#spellings = new Map(this.#asking.spellings.map((spelling) => [`${spelling.method} ${spelling.path}`, spelling]))
+    this.#closed = routePaths(box.routes).filter(({ route }) => route.raw || route.local)
     this.#seed = seed
   }
 
@@ -95,10 +133,12 @@ class RightsTrial {
       clients,
       cells.map((cell) => () => this.#faultOf(cell)),
     )
+    const random = randomFrom(caseSeed(this.#seed, number))
+    const others = await this.#faultsOfOthers(random)
     const after = this.#contents()
     const changed = [...after].flatMap(([row, text]) => (before.get(row) === text ? [] : [row]))
     const gone = [...before.keys()].filter((row) => !after.has(row))
-    const faults = [...answers.flatMap((fault) => fault ?? []), ...(await this.#faultsOfWrite(number))]
+    const faults = [...answers.flatMap((fault) => fault ?? []), ...others, ...(await this.#faultsOfWrite(random))]
     if (changed.length + gone.length > 0) faults.push(`refused calls changed ${[...changed, ...gone].slice(0, 5).join(', ')}`)
     return { tries: cellsOfCase, faults: [...faults, ...faultsOfLog(this.#box.running)] }
   }
@@ -130,32 +170,74 @@ class RightsTrial {
     }
   }
 
-  /** Some calls that change something, each by a key that may do no more than that, on an estate of its own. */
-  async #faultsOfWrite(number: number): Promise<string[]> {
-    const random = randomFrom(caseSeed(this.#seed, number))
+  /** Calls that are nobody's: by a method that a path does not have, and those of providers and of the machine of the box; and reads by HEAD. */
+  async #faultsOfOthers(random: Random): Promise<string[]> {
+    const faults: string[] = []
+    // a key with every scope may make it by GET
+    const effect = pick(
+      [...this.#spellings.values()].filter(({ method, route }) => method === 'GET' && route.effect),
+      random,
+    )
+    const { status: byHead } = await this.#box.box.call('HEAD', this.#asking.path(effect, this.#estates.own))
+    if (byHead !== 404) faults.push(`HEAD ${effect.path}, which does something, by a key with every scope: ${byHead}`)
+    for (let index = 0; index < othersOfCase; index += 1) {
+      const cell = cellAt(random(cellCount))
+      const isClosed = random(4) === 0
+      const spelling = isClosed ? pick(this.#closed, random) : this.#spellings.get(cell.name)!
+      const isRead = !isClosed && spelling.method === 'GET' && random(2) === 0
+      const method = isClosed ? spelling.method : isRead ? 'HEAD' : pick(this.#undeclared(spelling.path), random)
+      const path = isClosed ? spelling.path.replace(':id', this.#estates.own.account) : this.#path(cell, spelling)
+      const { key, cookie, headers } = await this.#credentials.of(cell)
+      const page = cookie === undefined ? {} : { Cookie: cookie, Origin: this.#box.box.url }
+      const { status } = await this.#box.box.call(method, path, undefined, { key: key ?? null, headers: { ...page, ...headers } })
+      const admission = admissionOf(cell)
+      const expected = admission === 'allowed' ? reachOf(cell) : admission
+      const isRight =
+        !isRead || spelling.route.effect ? [401, 403, 404].includes(status) : expected === 'allowed' || status === expected.status
+      if (!isRight) faults.push(`${method} ${spelling.path} ${described(cell)}: ${status}`)
+    }
+    return faults
+  }
+
+  /** The methods that no call of this path has. */
+  #undeclared(path: string): string[] {
+    return ['PUT', 'POST', 'PATCH', 'DELETE'].filter((method) => !this.#spellings.has(`${method} ${path}`))
+  }
+
+  /** Calls that change something, each by a key that may do no more than that or by an owner, on an estate of its own. */
+  async #faultsOfWrite(random: Random): Promise<string[]> {
+    const found: string[] = []
+    for (let count = 0; count < writesOfCase; count += 1) found.push(...(await this.#faultsOfOneWrite(random)))
+    return found
+  }
+
+  async #faultsOfOneWrite(random: Random): Promise<string[]> {
     const writes = [...this.#spellings.values()].filter(
       (one) => one.method !== 'GET' && isAsked(one) && !neverDone.test(one.path),
     )
-    const spelling = writes[random(writes.length)]!
+    const spelling = pick(writes, random)
     const name = `${spelling.method} ${spelling.path}`
-    const estate = await this.#box.settle(`${name} in case ${number}`)
+    const estate = await this.#box.settle(`${name} in case ${random(1_000_000)}`)
     this.#written.push(estate)
     const { path, question } = await this.#asking.good(spelling, estate)
     const { needs } = table.get(name)!
     // the jobs of an estate are exports of all that it has
-    const besides: Scope[] = spelling.path.includes('/jobs/') ? [...scopesOfRole.reader, 'messages:write'] : []
-    const key = await this.#box.plantKey({
-      account: estate.account,
-      scopes: [...needs.map((any) => any[random(any.length)]!), ...besides],
-    })
-    const { headers = {} } = question
+    const besides: Scope[] = spelling.path.includes('/jobs/') ? [...scopesOfPeople.reader, 'messages:write'] : []
+    const scopes = [...needs.map((any) => pick(any, random)), ...besides]
+    const isPerson = random(3) === 0
+    const key = isPerson ? null : await this.#box.plantKey({ account: estate.account, scopes })
+    const cookie = isPerson ? await this.#box.plantSession(estate.account) : undefined
+    const page = cookie === undefined ? {} : { Cookie: cookie, Origin: this.#box.box.url }
+    const headers = { ...question.headers, ...page }
     // an answer without the fields that the key may not read
     const { status, body } = await this.#box.box.call(spelling.method, path, question.body, { key, headers })
     const code: unknown = body?.error?.['code']
-    // what it grants it must have itself
-    const grants = ['beyond_own', 'missing_scope'].includes(String(code))
-    if (grants || ![401, 403, 404].includes(status)) return []
-    return [`${name} with a key of the scopes that it needs: ${status} ${String(code)}`]
+    // what a key grants or is told of it must have itself
+    const isGrant = !isPerson && /^\/v1\/(?:api-keys|webhooks)\b/.test(spelling.path)
+    const grants = isGrant && ['beyond_own', 'missing_scope'].includes(String(code))
+    if (status < 300 || grants || code === refusedWith.get(name)) return []
+    const who = isPerson ? 'by an owner' : 'with a key of the scopes that it needs'
+    return [`${name} ${who}: ${status} ${String(code)}`]
   }
 
   #path({ place, mixed }: Cell, spelling: RoutePath): string {
@@ -227,6 +309,13 @@ const contents = {
 
 /** What changes who may call at all, or belongs to a person alone. */
 const neverDone = /\/(?:account|session|people|reload|backups|certificates|doctor|signing-keys)\b/
+
+/** Calls that who may make them is refused for what the objects of an estate are like, and the codes. */
+const refusedWith = new Map([
+  ['POST /v1/identities/:id/phone', 'phone_number_exists'],
+  // after the first time
+  ['POST /v1/domains', 'conflict'],
+])
 
 /** False for what strangers call, and for calls that do something though they only read. */
 function isAsked({ route, path }: RoutePath): boolean {
