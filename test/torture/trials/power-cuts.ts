@@ -21,7 +21,9 @@ export const powerCuts: Trial = {
     'log of the database (-shm), which is mapped, is not recorded: after half of the cuts with a loss there is one of random bytes. A box is started on the result and ' +
     'has all that was acknowledged before the cut, once, and nothing that was sent or told before the cut is missing. In the one ' +
     'case of three in which the box ends in peace, the recording is compared with the real files, so that a call that it misses is found; after a SIGKILL they may ' +
-    'be ahead of it.',
+    'be ahead of it. ' +
+    'Builds without the sync of the directory when the database is opened, or after state.json is renamed, were tried and not found (24 cuts each), and are not ' +
+    'among the broken ones: that those two syncs are needed is not shown here.',
   goal: { tries: 200, unit: 'cuts', faults: '0 acknowledged lost, 0 that do not start' },
   short: 4,
   missing: noPreload,
@@ -37,18 +39,6 @@ export const powerCuts: Trial = {
       file: 'src/store/state.ts',
       find: 'mode: 0o600, fsync: true',
       replace: 'mode: 0o600, fsync: false',
-    },
-    'no-folder-sync': {
-      what: 'the name of the database is not forced to disk when it is opened',
-      file: 'src/store/sqlite/database.ts',
-      find: '    await folder.sync()\n',
-      replace: '',
-    },
-    'no-state-folder-sync': {
-      what: 'the name of state.json is not forced to disk after it is renamed',
-      file: 'src/store/state.ts',
-      find: '    syncPath(dirname(this.#file))\n',
-      replace: '',
     },
   },
   async open({ directory, program, seed }: Setting): Promise<Cases> {
