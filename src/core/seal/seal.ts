@@ -18,7 +18,7 @@ import {
   readFileSync,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 
@@ -158,7 +158,8 @@ export function makeKey(file: string): void {
   const draft = `${file}.${randomBytes(6).toString('hex')}`
   const handle = openSync(draft, 'wx', 0o600)
   try {
-    writeSync(handle, `${randomBytes(32).toString('base64')}\n`)
+    // all of it, or an Error: a single write may be cut short
+    writeFileSync(handle, `${randomBytes(32).toString('base64')}\n`)
     fsyncSync(handle)
     linkSync(draft, file)
   } finally {

@@ -30,7 +30,9 @@
 
 enum { OPENED = 1, WRITTEN, TRUNCATED, SYNC_BEGAN, SYNCED, RENAMED, LINKED, UNLINKED, MADE_DIRECTORY, REMOVED_DIRECTORY, SYNC_FAILED };
 enum { CREATED = 1, EMPTIED = 2, DIRECTORY = 4 };
-enum { OPEN, WRITE, SYNC, TRUNCATE, RENAME, UNLINK, READ, KINDS };
+enum { OPEN, WRITE, PWRITE, FSYNC, FDATASYNC, TRUNCATE, RENAME, LINK, UNLINK, MKDIR, CLOSE, READ, READ_OPEN, KINDS };
+enum { ONE = 1, HALF, MOST };
+#define CUT (-1)
 
 struct entry {
   uint32_t type, flags;
@@ -42,8 +44,8 @@ struct control {
   int64_t counts[KINDS];
   /* the first call of this kind that fails, counted from 1; 0 for none */
   int64_t at, failed;
-  /* permanent: so do all that follow. half: half of a write is done instead, and the rest fails if it is permanent */
-  int32_t kind, error, permanent, half;
+  /* permanent: so do all that follow. cut: so much of a write is done instead, of the first alone where there is an error */
+  int32_t kind, error, permanent, cut;
 };
 
 #define FILES 65536
@@ -166,14 +168,14 @@ static void record(struct entry entry, const char *path, const char *second, con
   errno = before;
 }
 
-/* Counts a call; answers the error that it ends with, or 0. */
+/* Counts a call; answers the error that it ends with, CUT for a write that is cut short, or 0. */
 static int failure(int kind) {
   if (!control) return 0;
   int64_t number = __atomic_add_fetch(&control->counts[kind], 1, __ATOMIC_SEQ_CST);
   if (control->kind != kind || control->at == 0 || number < control->at) return 0;
   if (number > control->at && !control->permanent) return 0;
-  __atomic_add_fetch(&control->failed, 1, __ATOMIC_SEQ_CST);
-  return control->error;
+  int64_t failed = __atomic_add_fetch(&control->failed, 1, __ATOMIC_SEQ_CST);
+  return control->cut && (failed == 1 || !control->error) ? CUT : control->error;
 }
 
 static int refuse(int error) {
@@ -185,10 +187,8 @@ static int opening(int directory, const char *path, int flags, mode_t mode, int 
   char buffer[PATH_MAX];
   const char *name = below(directory, path, buffer);
   if (!name || ignored(name)) return really(directory, path, flags, mode);
-  if (flags & (O_CREAT | O_WRONLY | O_RDWR)) {
-    int error = failure(OPEN);
-    if (error) return refuse(error);
-  }
+  int error = failure(flags & (O_CREAT | O_WRONLY | O_RDWR) ? OPEN : READ_OPEN);
+  if (error) return refuse(error);
   pthread_mutex_lock(&order);
   struct stat status;
   int existed = stat(name, &status) == 0;
@@ -237,9 +237,12 @@ int open64(const char *path, int flags, ...) {
 
 int close(int file) {
   REAL("close", int, int);
+  /* the file is closed in any case, as Linux does it */
+  int error = inode_of(file) ? failure(CLOSE) : 0;
   if (file >= 0 && file < FILES) inodes[file] = 0;
   if (file == recording && recording >= 0) return 0;
-  return really(file);
+  int result = really(file);
+  return error ? refuse(error) : result;
 }
 
 /* A write of pieces, at an offset or (below 0) where the file stands. */
@@ -248,9 +251,11 @@ static ssize_t writing(int file, const struct iovec *pieces, int count, off_t of
   struct iovec less[1];
   if (inode) {
     kill_at_call("write", NULL, 0);
-    int error = failure(WRITE);
-    if (error && control->half && control->failed == 1 && pieces[0].iov_len > 1) {
-      less[0] = (struct iovec){pieces[0].iov_base, pieces[0].iov_len / 2};
+    int error = failure(offset < 0 ? WRITE : PWRITE);
+    if (error == CUT) {
+      size_t length = pieces[0].iov_len, done = control->cut == ONE ? 1 : control->cut == HALF ? length / 2 : length - 1;
+      /* none is cut to nothing: that is an error */
+      less[0] = (struct iovec){pieces[0].iov_base, done > 0 && length > 1 ? done : length};
       pieces = less;
       count = 1;
     } else if (error) {
@@ -344,13 +349,13 @@ int ftruncate64(int file, off64_t length) {
 }
 int ftruncate(int file, off_t length) { return ftruncate64(file, length); }
 
-static int syncing(int file, const char *name) {
+static int syncing(int kind, int file, const char *name) {
   static uint64_t numbers;
   int (*really)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
   uint64_t inode = inode_of(file);
   if (!inode) return really(file);
   uint64_t number = ((uint64_t)getpid() << 32) + __atomic_add_fetch(&numbers, 1, __ATOMIC_SEQ_CST);
-  int error = failure(SYNC);
+  int error = failure(kind);
   pthread_mutex_lock(&order);
   record((struct entry){.type = SYNC_BEGAN, .inode = inode, .offset = number}, NULL, NULL, NULL, 0);
   pthread_mutex_unlock(&order);
@@ -363,8 +368,8 @@ static int syncing(int file, const char *name) {
   errno = before;
   return result;
 }
-int fsync(int file) { return syncing(file, "fsync"); }
-int fdatasync(int file) { return syncing(file, "fdatasync"); }
+int fsync(int file) { return syncing(FSYNC, file, "fsync"); }
+int fdatasync(int file) { return syncing(FDATASYNC, file, "fdatasync"); }
 
 /* A change of names: recorded when `call` succeeds. */
 #define NAMING(kind, entry_type, first, second, call) \
@@ -394,7 +399,7 @@ int renameat(int from_directory, const char *from_path, int to_directory, const 
 int rename(const char *from_path, const char *to_path) { return renameat2(AT_FDCWD, from_path, AT_FDCWD, to_path, 0); }
 
 int linkat(int from_directory, const char *from_path, int to_directory, const char *to_path, int flags) {
-  NAMING(RENAME, LINKED, below(from_directory, from_path, one), below(to_directory, to_path, two),
+  NAMING(LINK, LINKED, below(from_directory, from_path, one), below(to_directory, to_path, two),
          (int)syscall(SYS_linkat, from_directory, from_path, to_directory, to_path, flags));
 }
 int link(const char *from_path, const char *to_path) { return linkat(AT_FDCWD, from_path, AT_FDCWD, to_path, 0); }
@@ -410,6 +415,6 @@ int remove(const char *path) {
 }
 
 int mkdirat(int directory, const char *path, mode_t mode) {
-  NAMING(OPEN, MADE_DIRECTORY, below(directory, path, one), NULL, (int)syscall(SYS_mkdirat, directory, path, mode));
+  NAMING(MKDIR, MADE_DIRECTORY, below(directory, path, one), NULL, (int)syscall(SYS_mkdirat, directory, path, mode));
 }
 int mkdir(const char *path, mode_t mode) { return mkdirat(AT_FDCWD, path, mode); }

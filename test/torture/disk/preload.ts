@@ -4,7 +4,21 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** Calls as disk.c counts them, in its order. */
-export const calls = ['open', 'write', 'sync', 'truncate', 'rename', 'unlink', 'read'] as const
+export const calls = [
+  'open',
+  'write',
+  'pwrite',
+  'fsync',
+  'fdatasync',
+  'truncate',
+  'rename',
+  'link',
+  'unlink',
+  'mkdir',
+  'close',
+  'read',
+  'open to read',
+] as const
 export type Call = (typeof calls)[number]
 
 /** Why nothing can be preloaded here; undefined where it can. */
@@ -62,13 +76,17 @@ export interface Failing {
   call: Call
   /** The first that fails, counted from 1. */
   at: number
-  /** The number of the error on Linux. */
+  /** The number of the error on Linux; 0 for none. */
   error: number
   /** So do all calls of the kind that follow. */
   permanent: boolean
-  /** Of the first write that fails, half is done. */
-  half: boolean
+  /** A write is cut short instead: the first alone, and those that follow fail, or each of them where there is no error. */
+  cut?: Cut
 }
+
+/** What is done of a write: its first byte, half of it, or all but its last byte; as disk.c numbers them from 1. */
+export const cuts = ['one', 'half', 'most'] as const
+export type Cut = (typeof cuts)[number]
 
 /** The memory that disk.c shares: counts of calls, and which of them fails. */
 export class DiskControl {
@@ -89,7 +107,7 @@ export class DiskControl {
     bytes.writeInt32LE(calls.indexOf(failing.call), offset + 16)
     bytes.writeInt32LE(failing.error, offset + 20)
     bytes.writeInt32LE(Number(failing.permanent), offset + 24)
-    bytes.writeInt32LE(Number(failing.half), offset + 28)
+    bytes.writeInt32LE(failing.cut === undefined ? 0 : cuts.indexOf(failing.cut) + 1, offset + 28)
     writeSync(this.#handle, bytes, 0, size, 0)
   }
 

@@ -85,18 +85,13 @@ export class Recording {
   /** Writes the directory as it may be found when the power failed at this place. */
   rebuild(target: string, { cut, loss, random }: { cut: number; loss: Loss; random: Random }): void {
     const names = new Map(this.#base)
-    const allowed = new Map<string, number>()
-    for (const naming of this.#namings.filter(({ at }) => at <= cut)) {
-      if (naming.durable > cut) {
-        // the names of one directory are written in order
-        if (!allowed.has(naming.directory))
-          allowed.set(naming.directory, this.#pendingNames(naming.directory, { cut, loss, random }))
-        const left = allowed.get(naming.directory)!
-        if (left === 0) continue
-        allowed.set(naming.directory, left - 1)
-      }
-      naming.apply(names)
-    }
+    const made = this.#namings.filter(({ at }) => at <= cut)
+    const pending = Map.groupBy(
+      made.filter(({ durable }) => durable > cut),
+      ({ directory }) => directory,
+    )
+    const kept = new Set([...pending.values()].flatMap((namings) => [...keptOf(namings, loss, random)]))
+    for (const naming of made) if (naming.durable <= cut || kept.has(naming)) naming.apply(names)
     mkdirSync(target, { recursive: true, mode: 0o700 })
     const contents = new Map<RecordedFile, Buffer>()
     for (const [path, what] of [...names].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
@@ -106,6 +101,10 @@ export class Recording {
       if (!contents.has(what)) contents.set(what, contentOf(what, { cut, loss, random }))
       writeFileSync(place, contents.get(what)!, { mode: 0o600 })
     }
+    // the index of a log is mapped: what is on disk of it is anything
+    for (const [path, what] of names)
+      if (loss !== 'kept' && what !== 'directory' && path.endsWith('-wal') && random(2) === 0)
+        writeFileSync(join(target, path.replace(/-wal$/, '-shm')), bytesOf(32_768, random), { mode: 0o600 })
   }
 
   /** Compares a directory with what the recording makes of all changes; answers the paths that differ. */
@@ -119,13 +118,6 @@ export class Recording {
         return true
       }
     })
-  }
-
-  #pendingNames(directory: string, { cut, loss, random }: { cut: number; loss: Loss; random: Random }): number {
-    const pending = this.#namings.filter(
-      (naming) => naming.directory === directory && naming.at <= cut && naming.durable > cut,
-    ).length
-    return loss === 'dropped' ? 0 : loss === 'kept' ? pending : random(pending + 1)
   }
 
   #add(base: Buffer): RecordedFile {
@@ -291,14 +283,19 @@ function contentOf({ base, changes }: RecordedFile, { cut, loss, random }: { cut
   return content.subarray(0, size)
 }
 
-/** Which of the changes that were not forced to disk are there after all. */
-function keptOf(pending: Change[], loss: Loss, random: Random): Set<Change> {
+function bytesOf(length: number, random: Random): Buffer {
+  return Buffer.from(Array.from({ length }, () => random(256)))
+}
+
+/** Which of the changes that were not forced to disk are there after all: a name is there or not, in no part. */
+function keptOf<Made extends Change | Naming>(pending: Made[], loss: Loss, random: Random): Set<Made> {
   switch (loss) {
     case 'dropped':
       return new Set()
     case 'kept':
-    case 'torn':
       return new Set(pending)
+    case 'torn':
+      return new Set(pending.filter((made) => 'bytes' in made || random(2) === 0))
     case 'prefix':
       return new Set(pending.slice(0, random(pending.length + 1)))
     default:

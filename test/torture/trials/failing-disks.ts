@@ -1,4 +1,4 @@
-import { rmSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import { pick, type Random, randomFrom } from '../../support/random.ts'
 import { Load, type Refusal } from '../box/load.ts'
 import { faultsOf, faultsOnDisk } from '../box/oracle.ts'
 import { lastLines, type RunningBox, started, World } from '../box/world.ts'
-import { compilePreload, DiskControl, type Failing, noPreload, preloadEnv } from '../disk/preload.ts'
+import { type Call, calls, compilePreload, cuts, DiskControl, type Failing, noPreload, preloadEnv } from '../disk/preload.ts'
 import { inodesBelow, Recording } from '../disk/recording.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
@@ -17,34 +17,104 @@ const errorNames = new Map([
   [EDQUOT, 'EDQUOT'],
 ])
 
-/** The failures that are tried, each at the first call of its kind, the second, and so on. */
-const failures: Omit<Failing, 'at'>[] = [
-  { call: 'write', error: ENOSPC, permanent: true, half: false },
-  { call: 'sync', error: EIO, permanent: false, half: false },
-  { call: 'write', error: EIO, permanent: false, half: false },
-  { call: 'write', error: ENOSPC, permanent: true, half: true },
-  { call: 'read', error: EIO, permanent: false, half: false },
-  { call: 'sync', error: EIO, permanent: true, half: false },
-  { call: 'write', error: EDQUOT, permanent: true, half: false },
-  { call: 'open', error: ENOSPC, permanent: true, half: false },
-  { call: 'write', error: ENOSPC, permanent: false, half: false },
-  { call: 'open', error: EIO, permanent: false, half: false },
-  { call: 'truncate', error: EIO, permanent: false, half: false },
-  { call: 'write', error: EIO, permanent: true, half: false },
-  { call: 'sync', error: ENOSPC, permanent: false, half: false },
-  { call: 'rename', error: EIO, permanent: false, half: false },
-  { call: 'write', error: EIO, permanent: false, half: true },
-  { call: 'unlink', error: EIO, permanent: false, half: false },
-]
+/** From when calls are counted: the first start of all, another start, the begin of a load, or the end that is asked for. */
+const phases = ['first', 'start', 'load', 'stop'] as const
+type Phase = (typeof phases)[number]
+
+/**
+ * The calls of a healthy first start, start, load and stop, counted once and rounded up: each of them fails in some case. They are written here so that a
+ * case follows from its number alone; what a run counts itself is in its notes.
+ */
+const counted: Record<Call, Record<Phase, number>> = {
+  open: { first: 24, start: 11, load: 12, stop: 0 },
+  write: { first: 4, start: 0, load: 0, stop: 0 },
+  pwrite: { first: 1920, start: 6, load: 900, stop: 80 },
+  fsync: { first: 110, start: 4, load: 30, stop: 6 },
+  fdatasync: { first: 10, start: 4, load: 20, stop: 8 },
+  truncate: { first: 4, start: 1, load: 5, stop: 2 },
+  rename: { first: 6, start: 0, load: 1, stop: 0 },
+  link: { first: 5, start: 0, load: 0, stop: 0 },
+  unlink: { first: 12, start: 2, load: 4, stop: 2 },
+  mkdir: { first: 4, start: 3, load: 0, stop: 0 },
+  close: { first: 11, start: 6, load: 13, stop: 7 },
+  read: { first: 760, start: 416, load: 1050, stop: 80 },
+  'open to read': { first: 23, start: 13, load: 10, stop: 0 },
+}
+
+const isRead = (call: Call): boolean => call === 'read' || call === 'open to read'
+const isSync = (call: Call): boolean => call === 'fsync' || call === 'fdatasync'
+
+type How = Omit<Failing, 'call' | 'at'>
+
+/** How a call of this kind fails. */
+function failuresOf(call: Call): How[] {
+  const errors = isRead(call) ? [EIO] : [EIO, ENOSPC, EDQUOT]
+  const whole = errors.flatMap((error) => [false, true].map((permanent) => ({ error, permanent })))
+  if (call !== 'write' && call !== 'pwrite') return whole
+  // once, the first of a disk that is full from there on, and each
+  const kinds: How[] = [
+    { error: 0, permanent: false },
+    { error: ENOSPC, permanent: true },
+    { error: 0, permanent: true },
+  ]
+  return [...whole, ...cuts.flatMap((cut) => kinds.map((kind) => ({ ...kind, cut })))]
+}
+
+interface Position {
+  failing: Failing
+  phase: Phase
+}
+
+/** Every call of every kind at least once, and every way to fail, of the few calls of a kind at two places at least. */
+const positions = spread(
+  calls.flatMap((call) => {
+    const places = phases.flatMap((phase) =>
+      Array.from({ length: counted[call][phase] }, (_, index) => ({ phase, at: index + 1 })),
+    )
+    const ways = failuresOf(call)
+    const length = Math.max(places.length, 2 * ways.length)
+    return Array.from({ length: places.length === 0 ? 0 : length }, (_, index): Position => {
+      const { phase, at } = places[index % places.length]!
+      return { phase, failing: { call, at, ...ways[index % ways.length]! } }
+    })
+  }),
+)
+
+/** All items in another order, in which neighbours are far from one another. */
+function spread<Item>(items: Item[]): Item[] {
+  const order = randomFrom(1)
+  return items
+    .map((item) => ({ item, place: order(2 ** 30) }))
+    .toSorted((one, other) => one.place - other.place)
+    .map(({ item }) => item)
+}
+
+/** In the next round each call fails in another way. */
+function positionOf(number: number): Position {
+  const { phase, failing } = positions[number % positions.length]!
+  const ways = failuresOf(failing.call)
+  const way = ways.findIndex(
+    ({ error, permanent, cut }) => error === failing.error && permanent === failing.permanent && cut === failing.cut,
+  )
+  return {
+    phase,
+    failing: { call: failing.call, at: failing.at, ...ways[(way + Math.floor(number / positions.length)) % ways.length]! },
+  }
+}
 
 export const failingDisks: Trial = {
   name: 'failing-disks',
   about:
-    'Calls on the files of a box fail: writes, syncs, opens, truncations, renames, removals and reads, with EIO, ENOSPC and EDQUOT, once or from then on, ' +
-    'and writes that are cut short; the first call of its kind, the second, and so on, counted from the start of the process or under load. Nothing that was ' +
+    'Calls on the files of a box fail: opens to write and to read, writes (write, pwrite), syncs (fsync, fdatasync), truncations, renames, links, removals, new ' +
+    'directories, closes and reads, with EIO, those that change something also with ENOSPC and EDQUOT, once or from then on; and writes are cut to one byte, to half ' +
+    'and to all but one byte, once, each of them, or before a disk that is full. Each call of a first start, of another start, of a short load with a backup, ' +
+    'and of a stop fails in one case, up to the number that was counted once; the notes say how many of them the run has failed, as a run of fewer cases than the ' +
+    'goal fails a sample of them. A call fails in one of these ways in a round, and in the next one in another. Left out are what is done to the index ' +
+    'of the log (-shm), which is mapped, and calls of the kernel that no function of the C library makes. Nothing that was ' +
     'acknowledged is lost; what is refused is put off (451, 452 or 421 by SMTP, internal_error in the API); reading goes on; once the disk works again, so does ' +
-    'writing, without a restart unless a sync has failed; a box that cannot start says why. What a failed sync was to write is taken as lost for good.',
-  goal: { tries: 2000, unit: 'failures', faults: 'each answered as promised, 0 acknowledged lost' },
+    'writing, without a restart unless a sync has failed; a box that cannot start or stop in peace says why. What a failed sync was to write is taken as lost for ' +
+    'good, but for a first start, of which the files are compared as they are.',
+  goal: { tries: positions.length, unit: 'failures', faults: 'each answered as promised, 0 acknowledged lost' },
   short: 4,
   missing: noPreload,
   broken: {
@@ -60,30 +130,99 @@ export const failingDisks: Trial = {
       find: "new Refusal(452, '4.3.1', 'Insufficient",
       replace: "new Refusal(552, '5.3.1', 'Insufficient",
     },
+    'short-write': {
+      what: 'what a write to a backup leaves out is not written',
+      file: 'src/ops/backup/archive/archive-writer.ts',
+      find: 'done += writeSync(this.#handle, bytes, done, bytes.length - done, position + done)',
+      replace: 'done = bytes.length * writeSync(this.#handle, bytes, done, bytes.length - done, position + done)',
+    },
+    'short-key': {
+      what: 'the master key is written without looking at how much of it was',
+      file: 'src/core/seal/seal.ts',
+      find: 'writeFileSync(handle, `',
+      replace: "process.getBuiltinModule('node:fs').writeSync(handle, `",
+    },
+    'read-error': {
+      what: 'a read error as a commit is made visible is not caught',
+      file: 'src/store/sqlite/reader.ts',
+      find: '      this.#database.close()\n    }\n  }\n\n  close',
+      replace: "      throw new Error('the disk failed')\n    }\n  }\n\n  close",
+    },
+    'lost-rename': {
+      what: 'a backup whose rename fails counts as made',
+      file: 'src/ops/backup/make.ts',
+      find: '  renameSync(draft, file)\n',
+      replace: '  try {\n    renameSync(draft, file)\n  } catch {\n    // it stays a draft\n  }\n',
+    },
   },
-  async open({ directory, program, seed }: Setting): Promise<Cases> {
+  async open({ directory, program, seed, short }: Setting): Promise<Cases> {
     const library = compilePreload(directory)
     const world = await World.open(directory, program, randomFrom(seed))
+    const seen = new Seen()
+    const one = (number: number, { phase, failing }: Position): FailingCase => {
+      const paths = ['log', 'control', 'base', 'dropped'].map((name) => join(directory, `case-${number}-${name}`))
+      return new FailingCase(world, { library, failing, phase, paths, number }, randomFrom(caseSeed(seed, number)))
+    }
     return {
       async run(number) {
-        const failing = { ...failures[number % failures.length]!, at: 1 + (Math.floor(number / failures.length / 2) % 100) }
-        const atStart = Math.floor(number / failures.length) % 2 === 1
-        const paths = ['log', 'control', 'base', 'dropped'].map((name) => join(directory, `case-${number}-${name}`))
-        const one = new FailingCase(world, { library, failing, atStart, paths, number }, randomFrom(caseSeed(seed, number)))
-        const faults = await one.run()
-        const what = `${failing.call} ${failing.at} fails with ${errorNames.get(failing.error)}${failing.permanent ? ' from then on' : ''}${failing.half ? ', half done' : ''} ${atStart ? 'from the start' : 'under load'}`
-        return { tries: one.failed > 0 ? 1 : 0, faults: faults.map((fault) => `${what}: ${fault}`) }
+        // no call fails at 0: what there is to fail is counted
+        if (!short && seen.healthy === undefined) seen.healthy = await one(number, { phase: 'start', failing: healthy }).count()
+        const position = positionOf(number)
+        const { failing, phase } = position
+        const tried = one(number, position)
+        const faults = await tried.run()
+        if (tried.failed > 0) seen.add(position)
+        return { tries: tried.failed > 0 ? 1 : 0, faults: faults.map((fault) => `${textOf(failing)} ${texts[phase]}: ${fault}`) }
       },
+      notes: () => seen.notes(),
       close: () => world.close(),
     }
   },
 }
 
+const healthy: Failing = { call: 'open', at: 0, error: 0, permanent: false }
+
+const texts: Record<Phase, string> = {
+  first: 'at the first start',
+  start: 'from the start',
+  load: 'under load',
+  stop: 'while it stops',
+}
+
+function textOf({ call, at, error, permanent, cut }: Failing): string {
+  const then = permanent ? ' from then on' : ''
+  if (cut === undefined) return `${call} ${at} fails with ${errorNames.get(error)}${then}`
+  return `${call} ${at} is cut short (${cut})${error === 0 ? then : `, and the next fail with ${errorNames.get(error)}`}`
+}
+
+/** What there was to fail, and what has. */
+class Seen {
+  healthy: Record<Phase, Record<Call, number>> | undefined
+  readonly #failed = new Map<Call, Map<Phase, Set<number>>>()
+  readonly #ways = new Map<Call, Set<string>>()
+
+  add({ phase, failing }: Position): void {
+    const byPhase = this.#failed.get(failing.call) ?? new Map<Phase, Set<number>>()
+    this.#failed.set(failing.call, byPhase.set(phase, (byPhase.get(phase) ?? new Set()).add(failing.at)))
+    const way = `${failing.error} ${failing.permanent} ${failing.cut}`
+    this.#ways.set(failing.call, (this.#ways.get(failing.call) ?? new Set()).add(way))
+  }
+
+  notes(): string[] {
+    return calls.map((call) => {
+      const parts = phases.map((phase) => {
+        const failed = this.#failed.get(call)?.get(phase)?.size ?? 0
+        return `${texts[phase]} ${this.healthy?.[phase][call] ?? '?'} / ${failed} (of the first ${counted[call][phase]})`
+      })
+      return `${call}: calls there are / different ones that failed: ${parts.join(', ')}; in ${this.#ways.get(call)?.size ?? 0} of ${failuresOf(call).length} ways`
+    })
+  }
+}
+
 interface Plan {
   library: string
   failing: Failing
-  /** Calls are counted from the start of the process, not from the begin of the load. */
-  atStart: boolean
+  phase: Phase
   paths: string[]
   number: number
 }
@@ -114,7 +253,8 @@ class FailingCase {
   }
 
   async run(): Promise<CaseResult['faults']> {
-    const { failing, paths } = this.#plan
+    const { failing, paths, phase } = this.#plan
+    if (phase === 'first') return this.#firstLife()
     const base = this.#world.home(`case-${this.#plan.number}-base`)
     const inodes = inodesBelow(this.#home)
     this.#world.peers.begin(() => this.#mark())
@@ -124,7 +264,7 @@ class FailingCase {
       // nothing was tried: what a box does without a failure is for other trials
       if (this.failed === 0) return this.#faults
       let until = Infinity
-      if (failing.call === 'sync') {
+      if (isSync(failing.call)) {
         // the next box finds in memory what is not on disk: what it acknowledges must not rest on that
         if (this.#random(2) === 0) await this.#life()
         home = paths[3]!
@@ -136,9 +276,50 @@ class FailingCase {
       await this.#compare(home, until)
       return this.#faults
     } finally {
-      this.#control.close()
-      for (const path of [this.#home, this.#base, ...paths]) rmSync(path, { recursive: true, force: true })
+      this.#remove()
     }
+  }
+
+  /** A box that was never started before: what it acknowledged is there when it is started again, which it can be. */
+  async #firstLife(): Promise<CaseResult['faults']> {
+    this.#empty()
+    this.#control.fail(this.#plan.failing)
+    const process = this.#world.begin(this.#home, this.#env)
+    let made: string | undefined
+    try {
+      const box = await started(process).catch(() => undefined)
+      if (box === undefined) await this.#refusedStart(process)
+      else {
+        const answer = await box.ask('POST', '/v1/identities', {})
+        if (answer?.status === 201) made = String(answer.body['id'])
+        await process.end(this.#random(2) === 0 ? 'SIGKILL' : 'SIGTERM')
+      }
+      this.failed = this.#control.failed
+      this.#control.recover()
+      const again = await this.#world.start(this.#home)
+      try {
+        if (made !== undefined) await again.get('GET', `/v1/identities/${made}`)
+        await again.get('POST', '/v1/identities', {})
+      } finally {
+        await again.process.end('SIGTERM')
+      }
+    } catch (error) {
+      this.#faults.push((error as Error).message)
+    } finally {
+      await process.end('SIGKILL')
+      this.#remove()
+    }
+    return this.#faults
+  }
+
+  #empty(): void {
+    rmSync(this.#home, { recursive: true, force: true })
+    mkdirSync(join(this.#home, 'backups'), { recursive: true })
+  }
+
+  #remove(): void {
+    this.#control.close()
+    for (const path of [this.#home, this.#base, ...this.#plan.paths]) rmSync(path, { recursive: true, force: true })
   }
 
   /** How long the recording is by now. */
@@ -151,9 +332,9 @@ class FailingCase {
   }
 
   async #failingLife(): Promise<void> {
-    const { failing, atStart } = this.#plan
+    const { failing, phase } = this.#plan
     this.#starts += 1
-    if (atStart) this.#control.fail(failing)
+    if (phase === 'start') this.#control.fail(failing)
     const process = this.#world.begin(this.#home, this.#env)
     try {
       let box: RunningBox
@@ -162,8 +343,9 @@ class FailingCase {
       } catch {
         return await this.#refusedStart(process)
       }
-      if (!atStart) this.#control.fail(failing)
-      await this.#underLoad(box, 1500)
+      if (phase === 'load') this.#control.fail(failing)
+      await this.#underLoad(box, phase === 'load' ? 6000 : 500)
+      if (phase === 'stop') return await this.#stop(box)
       await this.#reading(box)
       this.#control.recover()
       await this.#writing(box)
@@ -173,6 +355,48 @@ class FailingCase {
       this.failed = this.#control.failed
       this.#control.recover()
       await process.end('SIGKILL')
+    }
+  }
+
+  /** It ends, and says so in a sentence where it could not end in peace. */
+  async #stop({ process }: RunningBox): Promise<void> {
+    this.#answers()
+    this.#control.fail(this.#plan.failing)
+    const status = await process.end('SIGTERM')
+    if (typeof status !== 'number' || /^\s+at .*:\d+/m.test(process.errors()))
+      this.#faults.push(`the box ended with ${status}: ${lastLines(process)}`)
+  }
+
+  /** The calls of a box on a disk that works, by kind. */
+  async count(): Promise<Record<Phase, Record<Call, number>>> {
+    const counts = {} as Record<Phase, Record<Call, number>>
+    const counting = (phase: Phase): void => {
+      counts[phase] = this.#control.counts()
+      this.#control.fail(this.#plan.failing)
+    }
+    this.#world.peers.begin(() => this.#mark())
+    const settled = `${this.#home}-settled`
+    renameSync(this.#home, settled)
+    this.#empty()
+    const first = this.#world.begin(this.#home, this.#env)
+    await started(first)
+    counting('first')
+    await first.end('SIGTERM')
+    rmSync(this.#home, { recursive: true })
+    renameSync(settled, this.#home)
+    this.#control.fail(this.#plan.failing)
+    const process = this.#world.begin(this.#home, this.#env)
+    try {
+      const box = await started(process)
+      counting('start')
+      await this.#underLoad(box, 500)
+      counting('load')
+      await process.end('SIGTERM')
+      counting('stop')
+      return counts
+    } finally {
+      await process.end('SIGKILL')
+      this.#remove()
     }
   }
 
@@ -199,22 +423,31 @@ class FailingCase {
   async #underLoad(box: RunningBox, time: number): Promise<void> {
     const running = this.#load.begin(box, 4)
     // a box under load removes and renames files for backups alone
-    const backup =
-      ['truncate', 'rename', 'unlink'].includes(this.#plan.failing.call) || this.#random(4) === 0
-        ? this.#load.backup(box)
-        : undefined
+    const forBackups = ['open', 'truncate', 'rename', 'link', 'unlink', 'mkdir', 'fsync', 'close', 'open to read']
+    const backup = forBackups.includes(this.#plan.failing.call) || this.#random(4) === 0 ? this.#load.backup(box) : undefined
     const end = performance.now() + time
     while (performance.now() < end && this.#control.failed === 0) await sleep(10)
     await sleep(200)
     running.stop()
     await running.ended
     await backup
+    if (backup !== undefined) await this.#backups(box)
+  }
+
+  /** A backup that is said to be made is there. */
+  async #backups(box: RunningBox): Promise<void> {
+    const jobs = await box.ask('GET', '/v1/jobs')
+    const made = ((jobs?.body['data'] ?? []) as { kind: string; status: string }[]).filter(
+      ({ kind, status }) => kind === 'backup' && status === 'done',
+    )
+    const there = readdirSync(join(this.#home, 'backups')).filter((name) => name.endsWith('.tar'))
+    if (there.length < made.length) this.#faults.push(`${made.length} backups are said to be made, and ${there.length} are there`)
   }
 
   async #reading(box: RunningBox): Promise<void> {
     const answer = await box.ask('GET', `/v1/identities/${this.#world.furnished.inbox.id}/emails`)
     if (answer?.status === 200) return
-    if (this.#plan.failing.call === 'read' && answer !== undefined && answer.status >= 500) return
+    if (isRead(this.#plan.failing.call) && answer !== undefined && answer.status >= 500) return
     this.#faults.push(
       `reading is answered with ${answer?.status} ${JSON.stringify(answer?.body)}: ${answer === undefined ? lastLines(box.process) : ''}`,
     )
@@ -224,7 +457,7 @@ class FailingCase {
   async #writing(box: RunningBox): Promise<void> {
     let answer = await box.ask('POST', '/v1/identities', {})
     for (const end = Date.now() + 10_000; answer !== undefined && answer.status !== 201 && Date.now() < end;) {
-      if (this.#plan.failing.call === 'sync' && codeOf(answer.body) === 'storage_failed') return
+      if (isSync(this.#plan.failing.call) && codeOf(answer.body) === 'storage_failed') return
       await sleep(200)
       answer = await box.ask('POST', '/v1/identities', {})
     }

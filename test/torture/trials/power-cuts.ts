@@ -17,9 +17,13 @@ export const powerCuts: Trial = {
   about:
     'Every change that a box makes to its files under mixed load is recorded below the C library (writes, truncations, names, syncs), from its first start ' +
     'in some cases. Then the power is cut at random moments, many of them just after an acknowledgement: what had not been forced to disk is dropped, ' +
-    'kept, kept up to some write, torn in sectors of 512 bytes, or kept in any combination, in files and in directories. A box is started on the result and ' +
-    'has all that was acknowledged before the cut, once, and nothing that was sent or told before the cut is missing. That the recording is complete is checked ' +
-    'against the real files.',
+    'kept, kept up to some write, torn in sectors of 512 bytes, or kept in any combination, of writes to files and of names in directories. The index of the ' +
+    'log of the database (-shm), which is mapped, is not recorded: after half of the cuts with a loss there is one of random bytes. A box is started on the result and ' +
+    'has all that was acknowledged before the cut, once, and nothing that was sent or told before the cut is missing. In the one ' +
+    'case of three in which the box ends in peace, the recording is compared with the real files, so that a call that it misses is found; after a SIGKILL they may ' +
+    'be ahead of it. ' +
+    'Builds without the sync of the directory when the database is opened, or after state.json is renamed, were tried and not found (24 cuts each), and are not ' +
+    'among the broken ones: that those two syncs are needed is not shown here.',
   goal: { tries: 200, unit: 'cuts', faults: '0 acknowledged lost, 0 that do not start' },
   short: 4,
   missing: noPreload,

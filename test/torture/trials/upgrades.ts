@@ -11,7 +11,7 @@ import { type RunningBox, World } from '../box/world.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 import { type Answers, differences, readAnswers } from '../upgrades/answers.ts'
 import { fill, type Filled } from '../upgrades/fill.ts'
-import { fetchPackages, noHistory, type Release, releases, unpack } from '../upgrades/releases.ts'
+import { fetchPackages, leftOut, noHistory, type Release, releases, unpack } from '../upgrades/releases.ts'
 import { faultsOfUse } from '../upgrades/still-works.ts'
 
 /** Milliseconds in which a box does all that it was asked for. */
@@ -20,10 +20,11 @@ const patience = 60_000
 export const upgrades: Trial = {
   name: 'upgrades',
   about:
-    'A box of each former form of the data (the last commit of the main line before each migration, with the packages of its time) is filled with all that it ' +
+    'A box of each former form of the data that the main line had and that can still be started (the last commit before each migration, with the packages of ' +
+    'its time; the notes name those left out, and why) is filled with all that it ' +
     'knows: identities, mail in and out, threads, text messages, one-time passwords, cards, logins, domains, keys, webhooks, agents, tokens, reports, people ' +
     'with second factors and sessions, policies and holds, exports and backups. It is stopped or killed, and the box of now opens its data, in some cases ' +
-    'killed while it does. It answers every list and every object as the former did but for what was added since, secrets, sessions, tokens and idempotency ' +
+    'killed while it does. It answers every list and every object that the former answered with 200 (the notes name the other paths) as the former did but for what was added since, secrets, sessions, tokens and idempotency ' +
     'keys work on, every identity is exported, a backup verifies, and the box logs no error. The copy from before the upgrade, put back, is served by the ' +
     'former box as before.',
   goal: { tries: 100, unit: 'upgrades', faults: 'each opens, serves, exports, with the same answers' },
@@ -64,7 +65,7 @@ export const upgrades: Trial = {
 class Upgrades {
   readonly #releases: Release[]
   readonly #setting: Setting
-  readonly #tried = new Map<Release, { answers: number; unknown: string[] }>()
+  readonly #tried = new Map<Release, { answers: Answers; unknown: string[] }>()
 
   constructor(all: Release[], setting: Setting) {
     this.#releases = all
@@ -96,9 +97,10 @@ class Upgrades {
     const tried = [...this.#tried].toSorted(([one], [other]) => one.version - other.version)
     return [
       `${tried.length} of ${this.#releases.length} former forms of the data, of versions ${tried.map(([{ version }]) => version).join(', ')}`,
+      ...leftOut(this.#releases).map((why) => `left out: ${why}`),
       ...tried.map(
         ([{ version, commit }, { answers, unknown }]) =>
-          `version ${version} (${commit.slice(0, 8)}): ${answers} answers compared${unknown.length === 0 ? '' : `; it does not know ${unknown.join(', ')}`}`,
+          `version ${version} (${commit.slice(0, 8)}): ${answers.size} answers compared${unknown.length === 0 ? '' : `; it does not know ${unknown.join(', ')}`}${notCompared(answers)}`,
       ),
     ]
   }
@@ -113,7 +115,7 @@ class Upgrades {
     try {
       filled = await fill(box, former, random)
       before = await quietAnswers(box)
-      this.#tried.set(release, { answers: before.size, unknown: filled.unknown })
+      this.#tried.set(release, { answers: before, unknown: filled.unknown })
     } finally {
       await box.process.end(random(2) === 0 ? 'SIGTERM' : 'SIGKILL')
     }
@@ -145,6 +147,11 @@ class Upgrades {
       await box.process.end('SIGKILL')
     }
   }
+}
+
+/** The calls that the former box did not answer with 200, each without the ids in it. */
+function notCompared({ refused }: Answers): string {
+  return refused.size === 0 ? '' : `; not compared, as it did not answer them with 200: ${[...refused].toSorted().join(', ')}`
 }
 
 /** Puts the copy from before the upgrade in the place of the database: the former box goes on with it. */

@@ -29,7 +29,11 @@ export const verdicts: Trial = {
     'Records of SPF, DKIM and DMARC, signatures and ARC chains are made in all forms and changed afterwards, and judged by the code of the box as its ' +
     'worker threads call it, with the DNS in memory. pyspf, dkimpy and authheaders judge the same, and an implementation of the tree walk of RFC 9989; ' +
     'Mail::DKIM decides where the box passes what dkimpy does not. The box passes nothing that they do not pass. Where they disagree, the reason is one of ' +
-    'test/torture/verdicts/differences.ts, each with its section of an RFC. The suite of RFC 7208 is test/mailauth/spf-suite.test.ts.',
+    'test/torture/verdicts/differences.ts, each with its section of an RFC. Of RFC 9989 there is no other implementation: that walk is written for this trial, ' +
+    'and counts against authheaders (RFC 7489) only where the tree and the list of public suffixes say different domains or records. Two suites of others ' +
+    'are in the tests: of RFC 7208 (SPF), 203 tests (test/mailauth/spf-suite.test.ts), and of ARC, 174 tests (test/mailauth/arc-suite.test.ts), in six of ' +
+    'which the box is stricter, as RFC 8617, 8301 and 6376 came later or say so; a message of that suite that has a second MIME-Version, which no signature ' +
+    'covers and the box therefore refuses, is judged without it as well.',
   goal: { tries: 500_000, unit: 'verdicts', faults: '0 false passes, every disagreement explained' },
   short: 1000,
   broken: {
@@ -108,7 +112,7 @@ interface Deps {
 class VerdictsTrial {
   readonly #deps: Deps
   readonly #differences = new Map<Difference, number>()
-  #passes = 0
+  #agreed = 0
 
   constructor(deps: Deps) {
     this.#deps = deps
@@ -128,6 +132,7 @@ class VerdictsTrial {
     }
     const faults: string[] = []
     for (const [index, found] of (await Promise.all(compared)).entries()) {
+      this.#agreed += found.agreed
       for (const difference of found.differences) this.#differences.set(difference, (this.#differences.get(difference) ?? 0) + 1)
       if (found.faults.length === 0) continue
       const file = join(tmpdir(), `torture-verdicts-${seed}-${number}-${index}.json`)
@@ -141,7 +146,7 @@ class VerdictsTrial {
     const lines = [...this.#differences]
       .toSorted(([, one], [, other]) => other - one)
       .map(([{ name, rfc, why }, count]) => `${count.toLocaleString('en')} ${name}: ${why} (${rfc})`)
-    return [`${this.#passes.toLocaleString('en')} results were a pass of both.`, ...lines]
+    return [`${this.#agreed.toLocaleString('en')} results were a pass of the box and of another implementation.`, ...lines]
   }
 
   close(): void {
@@ -161,12 +166,10 @@ class VerdictsTrial {
 
   async #compare(tried: Try, verdict: Verdict): Promise<Comparison> {
     const { oracle } = this.#deps
-    const { spf, dkim, dmarc, arc } = verdict.authentication
+    const { spf, dkim } = verdict.authentication
     const signers = dkim.filter(({ result, aligned }) => result === 'pass' || aligned).map(({ domain }) => domain)
     const opinion = await oracle.judge(tried, spf.result === 'pass' ? spf.domain : null, signers)
     let asked: Promise<Arbitration> | undefined
-    const found = await compare({ tried, verdict, opinion, arbitrate: () => (asked ??= oracle.arbitrate(tried)) })
-    if (found.faults.length === 0) this.#passes += [spf, ...dkim, dmarc, arc].filter(({ result }) => result === 'pass').length
-    return found
+    return compare({ tried, verdict, opinion, arbitrate: () => (asked ??= oracle.arbitrate(tried)) })
   }
 }

@@ -2,7 +2,18 @@ import type { Answered, RunningBox } from '../box/world.ts'
 import { kept } from '../../ops/backup/read-back.ts'
 
 /** What a box answers, by path: a list as its items, a text as it is. */
-export type Answers = Map<string, unknown>
+export class Answers extends Map<string, unknown> {
+  /** Calls that were not answered with 200, without ids, and with their status. */
+  readonly refused = new Set<string>()
+
+  refuse(path: string, status: number | undefined): void {
+    const call = path
+      .replace(/\?.*/, '')
+      .replaceAll(/\/[a-z]+_[0-9A-Za-z]{10,}/g, '/:id')
+      .replaceAll(/\/\d+(?=\/|$)/g, '/:n')
+    this.refused.add(`${call} (${status ?? 'no answer'})`)
+  }
+}
 
 type Item = Answered
 
@@ -14,7 +25,7 @@ export async function readAnswers(box: RunningBox): Promise<Answers> {
 }
 
 class Reader {
-  readonly answers: Answers = new Map()
+  readonly answers = new Answers()
   readonly #box: RunningBox
 
   constructor(box: RunningBox) {
@@ -74,7 +85,10 @@ class Reader {
     const items: Item[] = []
     for (let cursor = ''; ;) {
       const answer = await this.#box.ask('GET', `${path}${path.includes('?') ? '&' : '?'}limit=100${cursor}`)
-      if (answer?.status !== 200 || !Array.isArray(answer.body['data'])) return []
+      if (answer?.status !== 200 || !Array.isArray(answer.body['data'])) {
+        this.answers.refuse(path, answer?.status)
+        return []
+      }
       items.push(...(answer.body['data'] as Item[]))
       if (typeof answer.body['next_cursor'] !== 'string') break
       cursor = `&cursor=${answer.body['next_cursor']}`
@@ -85,7 +99,10 @@ class Reader {
 
   async #one(path: string): Promise<Item | undefined> {
     const answer = await this.#box.ask('GET', path)
-    if (answer?.status !== 200) return undefined
+    if (answer?.status !== 200) {
+      this.answers.refuse(path, answer?.status)
+      return undefined
+    }
     this.answers.set(path, answer.body)
     return answer.body
   }

@@ -42,6 +42,28 @@ export function releases(): Release[] {
   return [...found.values()].toSorted((one, other) => one.version - other.version)
 }
 
+/** The versions before that of now that are no release, and why, in a sentence each. */
+export function leftOut(known: Release[]): string[] {
+  const versions = new Set(known.map(({ version }) => version))
+  const now = migrationsOf('HEAD')
+  const others = new Map<string, number[]>()
+  const seen = new Map<number, string>()
+  for (const line of git('log', '--first-parent', '--format=%P', '--', migrations).split('\n')) {
+    const commit = line.split(' ')[0]!
+    if (commit === '') continue
+    const then = migrationsOf(commit)
+    if (seen.has(then.length)) continue
+    const isBegin = then.every((one, index) => one === now[index])
+    seen.set(then.length, isBegin ? 'there was no bin/pillarbox yet' : 'a migration of it was changed later')
+  }
+  for (let version = 1; version < now.length; version += 1) {
+    if (versions.has(version)) continue
+    const why = seen.get(version) ?? 'the main line never had it, as several migrations came at once'
+    others.set(why, [...(others.get(why) ?? []), version])
+  }
+  return [...others].map(([why, left]) => `${left.length === 1 ? 'version' : 'versions'} ${left.join(', ')}: ${why}`)
+}
+
 /** Unpacks a release into a directory that is not there yet, with the packages of its time. */
 export async function unpack({ commit }: Release, directory: string): Promise<void> {
   const packages = await packagesOf(commit)

@@ -1,5 +1,14 @@
 import type { Authentication, Verdict } from '../../../src/mail/model.ts'
-import { type Difference, type Looser, looser, looserChain, policyDifferences, spfDifferences, stricter } from './differences.ts'
+import {
+  type Difference,
+  type Looser,
+  looser,
+  looserChain,
+  policyDifferences,
+  spfDifferences,
+  stricter,
+  uncounted,
+} from './differences.ts'
 import { factsOf, fieldsOf, type SignatureFacts } from './facts.ts'
 import type { Arbitration, Judgement, Opinion } from './oracle.ts'
 import type { Try } from './try.ts'
@@ -18,10 +27,12 @@ export interface Comparison {
   faults: string[]
   /** Disagreements that are not faults of the box. */
   differences: Difference[]
+  /** Results that are a pass of the box and of another implementation. */
+  agreed: number
 }
 
 export async function compare(judged: Judged): Promise<Comparison> {
-  const found: Comparison = { faults: [], differences: [] }
+  const found: Comparison = { faults: [], differences: [], agreed: 0 }
   compareSpf(judged, found)
   await compareSignatures(judged, found)
   await compareChain(judged, found)
@@ -31,7 +42,10 @@ export async function compare(judged: Judged): Promise<Comparison> {
 
 function compareSpf({ tried, verdict, opinion }: Judged, found: Comparison): void {
   const { spf } = verdict.authentication
-  if (spf.result === opinion.spf.result) return
+  if (spf.result === opinion.spf.result) {
+    found.agreed += Number(spf.result === 'pass')
+    return
+  }
   const [box, oracle] = [shown(spf), shown(opinion.spf)]
   const records = Object.values(tried.zone)
     .flatMap(({ TXT = [] }) => TXT.map((texts) => texts.join('')))
@@ -52,6 +66,7 @@ async function compareSignatures({ tried, verdict, opinion, arbitrate }: Judged,
   if (boxes.length !== compared.length) {
     if (boxes.some(({ result }) => result === 'pass'))
       found.faults.push(`DKIM: ${compared.length} signatures are ${boxes.map(({ result }) => result).join()}`)
+    else if (opinion.dkim.some(({ result }) => result === 'pass')) found.differences.push(uncounted)
     return
   }
   for (const [index, box] of boxes.entries()) {
@@ -60,8 +75,10 @@ async function compareSignatures({ tried, verdict, opinion, arbitrate }: Judged,
     const text = `DKIM ${index}: ${shown(box)}, by dkimpy ${second === undefined ? opinion.dkim_error : shown(second)}`
     if (box.result === 'pass') {
       forbid(facts, text, found)
+      found.agreed += Number(second?.result === 'pass')
       if (second?.result === 'pass') continue
       const third = (await arbitrate()).dkim.find(({ b }) => b === facts.tags['b']?.replaceAll(/\s/g, ''))
+      found.agreed += Number(third?.result === 'pass')
       if (third?.result !== 'pass') note(holding(looser, facts), `${text}, by Mail::DKIM ${third && shown(third)}`, found)
     } else if (second?.result === 'pass') note(reasonOf(box.reason, [facts]), text, found)
   }
@@ -79,8 +96,10 @@ async function compareChain({ tried, verdict, opinion, arbitrate }: Judged, foun
   if (arc.result === 'pass') {
     // content that is ambiguous counts for acceptance alone
     forbid(facts, text, found)
+    found.agreed += Number(opinion.arc.result === 'pass')
     if (opinion.arc.result === 'pass') return
     const { arc: third } = await arbitrate()
+    found.agreed += Number(third.result === 'pass')
     if (third.result !== 'pass')
       note(holding(looserChain, facts) ?? holding(looser, facts), `${text}, by Mail::DKIM ${shown(third)}`, found)
   } else if (opinion.arc.result === 'pass') {
@@ -90,16 +109,20 @@ async function compareChain({ tried, verdict, opinion, arbitrate }: Judged, foun
   }
 }
 
-function comparePolicy({ verdict, opinion, tried }: Judged, found: Comparison): void {
+function comparePolicy(judged: Judged, found: Comparison): void {
+  const { verdict, opinion, tried } = judged
   const { dmarc } = verdict.authentication
-  const { walk, below, author, result, reason: read } = opinion.dmarc
+  const { walk, below, author, result, reason: read, tree } = opinion.dmarc
   const text = `DMARC of ${dmarc.domain}: ${shown(dmarc)}, of ${author}: by the walk ${walk}, by authheaders ${result}`
   if (dmarc.result === 'pass' && author === null && isAfterPhrase(tried.raw, dmarc.domain))
     found.differences.push(policyDifferences.phrase)
   else if (dmarc.result === 'pass' && (author === null || (dmarc.domain !== author && tried.author !== dmarc.domain)))
     found.faults.push(`${text}: the author is another`)
   else if (dmarc.result === walk) {
-    if ((dmarc.result === 'pass') !== (result === 'pass')) found.differences.push(policyDifferences.tree)
+    // the walk is of these trials: what it says alone counts where the tree decides
+    if ((dmarc.result === 'pass') !== (result === 'pass'))
+      note(tree ? policyDifferences.tree : reasonOfPolicy(judged), text, found)
+    else found.agreed += Number(result === 'pass')
   } else if (dmarc.result !== 'pass' && (author === null || dmarc.domain !== author || isWithoutAuthor(dmarc)))
     found.differences.push(policyDifferences.author)
   else if (dmarc.result !== 'pass' && (walk === 'temperror' || dmarc.result === 'temperror'))
@@ -109,6 +132,19 @@ function comparePolicy({ verdict, opinion, tried }: Judged, found: Comparison): 
   else if (dmarc.result === 'none' && Object.entries(tried.zone).some(isWithoutValue))
     found.differences.push(policyDifferences.syntax)
   else found.faults.push(text)
+}
+
+/** Why authheaders says otherwise than the box and the walk where the tree does not decide. */
+function reasonOfPolicy({ verdict, opinion, tried }: Judged): Difference | undefined {
+  const { dmarc } = verdict.authentication
+  if (opinion.dmarc.result === 'error') return policyDifferences.header
+  if (dmarc.result === 'temperror') return policyDifferences.failure
+  if (dmarc.result === 'none') return policyDifferences.record
+  const records = Object.entries(tried.zone).filter(([name]) => name.startsWith('_dmarc.'))
+  const texts = records.flatMap(([, { TXT = [] }]) => TXT.map((parts) => parts.join('')))
+  return dmarc.result === 'pass' && texts.some((text) => /\ba(?:dkim|spf)\s*=\s*(?![rs]\s*(?:;|$))/i.test(text))
+    ? policyDifferences.alignment
+    : undefined
 }
 
 /** True for a record of DMARC with a tag that has no value. */

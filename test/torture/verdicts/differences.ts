@@ -173,6 +173,13 @@ export const stricter: Stricter[] = [
   },
 ]
 
+/** Of a message whose signatures the box does not tell apart, as one alone or none at all is read: none of them passes. */
+export const uncounted: Difference = {
+  name: 'uncounted',
+  rfc: 'RFC 6376 6.1',
+  why: 'of a header that cannot be read the signatures are not judged one by one, and none passes',
+}
+
 /** What the box verifies though the second implementation does not. */
 export interface Looser extends Difference {
   holds: (facts: SignatureFacts) => boolean
@@ -303,6 +310,21 @@ export const policyDifferences = {
     name: 'dmarc-syntax',
     rfc: 'RFC 9989 4.7',
     why: 'a tag without a value makes that tag invalid, and without a valid p= there is no policy',
+  },
+  record: {
+    name: 'dmarc-record',
+    rfc: 'RFC 9989 4.7',
+    why: 'a record with a syntax error is none; authheaders reads a part of it',
+  },
+  alignment: {
+    name: 'dmarc-alignment',
+    rfc: 'RFC 9989 4.7',
+    why: 'a value of adkim= or aspf= that is not r or s is ignored; authheaders takes it for s',
+  },
+  header: {
+    name: 'dmarc-header',
+    rfc: 'RFC 5322 2.2',
+    why: 'a line that is no field does not end the header; authheaders reads no such header, and has no opinion',
   },
   failure: {
     name: 'dmarc-failure',

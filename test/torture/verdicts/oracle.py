@@ -206,6 +206,21 @@ def by_tree_walk(author, spf_domain, signers, under_suffixes):
     return result
 
 
+def is_tree_other(author, domains):
+    """Whether the tree and the list of public suffixes differ on these domains, or on where the record of the author's domain is."""
+    for domain in [author, *domains]:
+        try:
+            if organization(domain) != suffixes.get_public_suffix(domain):
+                return True
+        except Troubled:
+            # what is not known is no difference
+            continue
+    if policy_at(author) is not None:
+        return False
+    # the walk goes on above the domain of the organization, up to a public suffix that publishes
+    return any(name not in (author, organization(author)) for name, _ in walk(author))
+
+
 def author_of(raw):
     """The domain of the only author; None where there is not one."""
     header = raw if raw.startswith(b'\r\n') else raw.split(b'\r\n\r\n')[0]
@@ -243,11 +258,12 @@ def judged(case):
     # DMARC is compared for what the box found of SPF and DKIM, which are compared themselves
     spf_domain, signers = case['sender'], case['signers']
     result, author = by_authheaders(raw, spf_domain, signers)
-    answer['dmarc'] = {'result': result, 'reason': str(author), 'walk': 'none', 'below': 'none', 'author': author_of(raw)}
+    answer['dmarc'] = {'result': result, 'reason': str(author), 'walk': 'none', 'below': 'none', 'author': author_of(raw), 'tree': False}
     try:
         if answer['dmarc']['author']:
             for name, under_suffixes in (('below', False), ('walk', True)):
                 answer['dmarc'][name] = by_tree_walk(answer['dmarc']['author'], spf_domain, signers, under_suffixes)
+            answer['dmarc']['tree'] = is_tree_other(answer['dmarc']['author'], [spf_domain] * bool(spf_domain) + signers)
     except Troubled:
         answer['dmarc']['walk'] = 'temperror'
     return answer

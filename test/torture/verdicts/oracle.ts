@@ -22,9 +22,9 @@ export interface Opinion {
   arc: Judgement
   /**
    * By authheaders (RFC 7489), by the tree walk of RFC 9989, by that where domains that have a public suffix in common alone are not aligned, and the
-   * author's domain as Python reads it.
+   * author's domain as Python reads it. `tree`: the tree and the list of public suffixes differ on the domains, or on where the record is.
    */
-  dmarc: Judgement & { walk: string; below: string; author: string | null }
+  dmarc: Judgement & { walk: string; below: string; author: string | null; tree: boolean }
 }
 
 /** What Mail::DKIM says where dkimpy and the box differ; a signature is known by its `b=`. */
