@@ -106,7 +106,7 @@ export function pageOf(trials: Trial[], entries: Entry[], faults: Mended[]): str
     'calls, at scale. All of them run on one machine, in a network namespace that has its loopback interface alone, once the packages are there of what boxes are',
     'tried with; where there is none (`--here`, and the short form), TCP connections of the harness to other machines are refused, and other processes are not',
     'watched. What a case does follows from a seed and its number, so that it can be planned anew; when concurrent clients, threads and disks do it does not, so',
-    'that a fault which rests on a moment may need many repetitions. Only messages of the trial of mail that the box did not take well are made smaller.',
+    'that a fault which rests on a moment may need many repetitions. What is made smaller is a message that the box did not take well (mail), and a dialogue with a fault (smtp).',
     '',
     '    npm run torture -- --trial kills --seed 1 --count 100',
     '    npm run torture -- --trial kills --seed 1 --only 17',
