@@ -233,7 +233,7 @@ class RightsTrial {
     const { status, body } = await this.#box.box.call(spelling.method, path, question.body, { key, headers })
     const code: unknown = body?.error?.['code']
     // what a key grants or is told of it must have itself
-    const isGrant = !isPerson && /^\/v1\/(?:api-keys|webhooks)\b/.test(spelling.path)
+    const isGrant = !isPerson && /^\/v1\/(?:api-keys|webhooks|realtime)\b/.test(spelling.path)
     const grants = isGrant && ['beyond_own', 'missing_scope'].includes(String(code))
     if (status < 300 || grants || code === refusedWith.get(name)) return []
     const who = isPerson ? 'by an owner' : 'with a key of the scopes that it needs'
@@ -315,6 +315,7 @@ const refusedWith = new Map([
   ['POST /v1/identities/:id/phone', 'phone_number_exists'],
   // after the first time
   ['POST /v1/domains', 'conflict'],
+  ['POST /v1/identities', 'conflict'],
 ])
 
 /** False for what strangers call, and for calls that do something though they only read. */
