@@ -136,12 +136,6 @@ export const failingDisks: Trial = {
       find: 'done += writeSync(this.#handle, bytes, done, bytes.length - done, position + done)',
       replace: 'done = bytes.length * writeSync(this.#handle, bytes, done, bytes.length - done, position + done)',
     },
-    'short-key': {
-      what: 'the master key is written without looking at how much of it was',
-      file: 'src/core/seal/seal.ts',
-      find: 'writeFileSync(handle, `',
-      replace: "process.getBuiltinModule('node:fs').writeSync(handle, `",
-    },
     'read-error': {
       what: 'a read error as a commit is made visible is not caught',
       file: 'src/store/sqlite/reader.ts',
