@@ -94,7 +94,10 @@ export class SmtpSession {
     const run = connection._onCommand.bind(connection)
     connection._onCommand = (command, callback) => {
       this.#command = connection._nextHandler ? null : command
-      run(command, callback)
+      // the library ignores it, and takes what follows for the message (RFC 5321 4.1.1.4)
+      if (this.#command === null || !/^DATA\s+\S/i.test(String(command))) return run(command, callback)
+      this.#reply(501, '5.5.4 DATA has no parameters', false)
+      callback?.()
     }
     this.#sessionTimer = setTimeout(() => this.#expire(), limits().session_timeout)
   }

@@ -165,6 +165,17 @@ test.each([
   expect(await transaction(line)).toEqual([expect.stringMatching(reply)])
 })
 
+test('DATA with a parameter begins no message: what follows is commands', async () => {
+  const client = await Dialogue.hello(box.port)
+  await client.say('MAIL FROM:<a@client.test>')
+  expect(await client.say('RCPT TO:<user@box.test>')).toMatch(/^250 /)
+  expect(await client.say('DATA x')).toBe('501 5.5.4 DATA has no parameters')
+  expect(await client.say('NOOP')).toMatch(/^250 /)
+  // the transaction goes on
+  expect(await client.say('data ')).toMatch(/^354 /)
+  client.destroy()
+})
+
 test('the extensions asked for by a refused MAIL do not outlive it', async () => {
   const client = await Dialogue.hello(box.port)
   await client.say('MAIL FROM:<bad..@> SMTPUTF8 BODY=8BITMIME')
