@@ -160,9 +160,12 @@ export class Conversation {
   async #renegotiate(times: number): Promise<void> {
     const secure = this.#secure
     if (secure?.getProtocol() !== 'TLSv1.2') return
-    for (let count = 0; count < times && !secure.destroyed; count += 1)
-      // a server that takes no part need not say so
-      await Promise.race([new Promise((resolve) => secure.renegotiate({}, resolve)), this.#client.end(), sleep(200)])
+    for (let count = 0; count < times && !secure.destroyed; count += 1) {
+      const done = new Promise<boolean>((resolve) => secure.renegotiate({}, () => resolve(true)))
+      const ended = this.#client.end().then(() => true)
+      // nothing can be sent amid one: a server that takes no part need not say so
+      if (!(await Promise.race([done, ended, sleep(2000).then(() => false)]))) return this.#client.destroy()
+    }
     await this.#expectNoMore('a renegotiation')
   }
 
