@@ -55,15 +55,16 @@ export function newId(prefix: IdPrefix): string {
   // the version is the first of these bits, the variant those from the seventeenth on
   random[at] = (random[at]! & 0x0f) | 0x70
   random[at + 2] = (random[at + 2]! & 0x3f) | 0x80
-  return `${prefix}_${characters(Date.now())}${characters(random.readUIntBE(at, 5), 4)}${characters(random.readUIntBE(at + 5, 5), 4)}`
+  const now = Date.now()
+  const time = pairs[Math.floor(now / 2 ** 40)]! + eight(now)
+  return `${prefix}_${time}${eight(random.readUIntBE(at, 5))}${eight(random.readUIntBE(at + 5, 5))}`
 }
 
-/** A number below 2^50 as ten characters, one below 2^40 as eight. */
-function characters(bits: number, count = 5): string {
+/** The last 40 bits of a number as eight characters. */
+function eight(bits: number): string {
   // shifts are of 32 bits
   const high = Math.floor(bits / 2 ** 20)
-  const text = pairs[(high >> 10) & 1023]! + pairs[high & 1023]! + pairs[(bits >> 10) & 1023]! + pairs[bits & 1023]!
-  return count === 4 ? text : pairs[Math.floor(bits / 2 ** 40)]! + text
+  return pairs[(high >> 10) & 1023]! + pairs[high & 1023]! + pairs[(bits >> 10) & 1023]! + pairs[bits & 1023]!
 }
 
 const forms = Object.fromEntries(
