@@ -94,11 +94,11 @@ export class Numbers {
     } catch (error) {
       // if the number was bought anyway, it is found by the name of the intent; a provider's Fault is from before the purchase
       const bought = held !== undefined || !(error instanceof Fault)
+      // another box, which took the purchase for interrupted, may have assigned or released the number
+      const open = sql`id = ${id} AND status = 'wanted'`
       await this.#abandonIntent(id, (tx) =>
         tx.run(
-          bought
-            ? sql`UPDATE phone_numbers SET status = 'void' WHERE id = ${id}`
-            : sql`DELETE FROM phone_numbers WHERE id = ${id}`,
+          bought ? sql`UPDATE phone_numbers SET status = 'void' WHERE ${open}` : sql`DELETE FROM phone_numbers WHERE ${open}`,
         ),
       )
       if (error instanceof Fault) throw identityId === null ? ofIdentity(error) : error

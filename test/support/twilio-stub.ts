@@ -101,12 +101,17 @@ export class TwilioStub {
     })
   }
 
-  /** Sells a number, says so to the test, and answers once it may. */
+  /** Sells a number, says so to the test, and answers once it may, or breaks the connection if it may not. */
   holds(what: string, until: Promise<void>, did: () => void): void {
     this.next(what, (asked, response) => {
       this.#act(asked, undefined)
+      // it may be released before the answer
+      const sold = [...this.numbers.values()].at(-1)
       did()
-      void until.then(() => json(response, 201, [...this.numbers.values()].at(-1)!))
+      until.then(
+        () => json(response, 201, sold!),
+        () => response.destroy(),
+      )
       return true
     })
   }

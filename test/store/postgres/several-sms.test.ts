@@ -74,8 +74,11 @@ test('a text message is sent whose attempt was recorded without an answer of the
   expect(stub.messages).toHaveLength(1)
 })
 
-/** A purchase at the first of two boxes that Twilio has made and not answered; the second compares numbers then, `later` milliseconds later. */
-async function comparedMeanwhile(purchase: 'for an identity' | 'with an identity', later = 0) {
+/**
+ * A purchase at the first of two boxes that Twilio has made and not answered; the second compares numbers then, `later` milliseconds
+ * later, and Twilio's answer arrives after that, or is `lost`.
+ */
+async function comparedMeanwhile(purchase: 'for an identity' | 'with an identity', later = 0, lost = false) {
   const clock = movable()
   const { stub, boxes, rows } = await twilioBoxes(2, {}, clock)
   const [one, other] = boxes
@@ -90,7 +93,8 @@ async function comparedMeanwhile(purchase: 'for an identity' | 'with an identity
   await bought.promise
   clock.ahead += later
   await job(other, 'reconcile-numbers')
-  answer.resolve()
+  if (lost) answer.reject(new Error('lost'))
+  else answer.resolve()
   const answered = await buying
   for (const box of boxes) {
     await job(box, 'reconcile-numbers')
@@ -118,6 +122,13 @@ test('a number that another box has assigned, as its purchase took very long, st
   const { answered, identities, held, states } = await comparedMeanwhile('for an identity', 3_600_000)
   expect(answered.status).toBeLessThan(300)
   expect(identities).toMatchObject([{ phone_number: answered.body['phone_number'] }])
+  expect([held.length, states]).toEqual([2, ['active', 'active']])
+})
+
+test('a number that another box has assigned stays with its identity, also where the answer about its purchase is lost', async () => {
+  const { answered, identities, held, states } = await comparedMeanwhile('for an identity', 3_600_000, true)
+  expect(answered.body.error).toMatchObject({ status: 500, code: 'sms_provider_error' })
+  expect(identities).toMatchObject([{ phone_number: held[1] }])
   expect([held.length, states]).toEqual([2, ['active', 'active']])
 })
 
