@@ -41,6 +41,8 @@ interface Operation {
   statuses: ReadonlySet<number>
   /** Of what is answered when all is well; none for a download. */
   reply: z.ZodType | undefined
+  /** Of what a key that may write and not read is answered. */
+  receipt: z.ZodType | undefined
 }
 
 /** What the published description says of the answers of each call. */
@@ -56,8 +58,11 @@ export class Described {
     return this.#operations.get(`${method} ${path}`)?.statuses.has(status) ?? false
   }
 
-  /** Throws unless an answer is what all answers promise, and what the description says of this call. */
-  check(spelling: RoutePath, method: string, told: Told): void {
+  /**
+   * Throws unless an answer is what all answers promise, and what the description says of this call; `limited` if who calls may not be allowed
+   * to read what was written.
+   */
+  check(spelling: RoutePath, method: string, told: Told, limited = false): void {
     checkAnswer(told, { method, kept: spelling.route.document === true && told.status < 400 })
     if (method === 'HEAD' || told.status >= 400) return
     const { download, status = 200 } = spelling.route
@@ -69,7 +74,8 @@ export class Described {
       if (download !== '*/*') assert.equal(told.headers.get('content-type')?.split(';')[0], download)
       return
     }
-    const reply = this.#operations.get(`${method} ${spelling.path}`)?.reply
+    const { reply, receipt } = this.#operations.get(`${method} ${spelling.path}`) ?? {}
+    if (limited && receipt?.safeParse(told.json).success) return
     if (!reply) throw new Error(`${method} ${spelling.path} has no reply in the description`)
     const parsed = reply.safeParse(told.json)
     if (!parsed.success)
@@ -108,18 +114,49 @@ function operationsOf(routes: readonly AnyRoute[]): Map<string, Operation> {
 
 function readOperations(text: string, routes: readonly AnyRoute[]): Map<string, Operation> {
   const document = JSON.parse(text) as {
-    paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, { schema: object }> }> }>>
-    components: { schemas: Record<string, object> }
+    paths: Record<
+      string,
+      Record<
+        string,
+        { responses: Record<string, { content?: Record<string, { schema: ObjectSchema }> }>; 'x-receipt'?: { fields: string[] } }
+      >
+    >
+    components: { schemas: Record<string, ObjectSchema> }
   }
   const named = local(document.components.schemas)
   return new Map(
     routePaths(routes).map(({ method, path, route }): [string, Operation] => {
-      const { responses } = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
+      const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
+      const { responses, 'x-receipt': receipt } = operation
       const schema = responses[route.status ?? 200]?.content?.['application/json']?.schema
-      const reply = schema && z.fromJSONSchema({ ...local(schema), $defs: named } as never)
-      return [`${method} ${path}`, { statuses: new Set(Object.keys(responses).map(Number)), reply }]
+      const read = (one: ObjectSchema): z.ZodType => z.fromJSONSchema({ ...local(one), $defs: named } as never)
+      const whole = schema?.$ref === undefined ? schema : document.components.schemas[schema.$ref.split('/').at(-1)!]
+      return [
+        `${method} ${path}`,
+        {
+          statuses: new Set(Object.keys(responses).map(Number)),
+          reply: schema && read(schema),
+          receipt: receipt && read(only(whole!, receipt.fields)),
+        },
+      ]
     }),
   )
+}
+
+interface ObjectSchema {
+  $ref?: string
+  properties?: Record<string, object>
+  required?: string[]
+}
+
+/** An object with these fields and no others. */
+function only({ properties = {}, required = [] }: ObjectSchema, fields: readonly string[]): ObjectSchema {
+  return {
+    type: 'object',
+    properties: Object.fromEntries(Object.entries(properties).filter(([name]) => fields.includes(name))),
+    required: required.filter((name) => fields.includes(name)),
+    additionalProperties: false,
+  } as ObjectSchema
 }
 
 /** References into the components become references into `$defs`. */

@@ -61,6 +61,7 @@ function asPage(response: Described): Described {
 export function brief(document: Document): Document {
   const { paths, ...rest } = structuredClone(document)
   for (const call of Object.values(paths).flatMap((path) => Object.values(path))) {
+    delete call['x-receipt']
     call.description = call.description
       .split('\n\n')
       .filter((paragraph) => !paragraph.startsWith('A key without'))

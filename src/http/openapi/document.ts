@@ -17,6 +17,8 @@ export interface Operation {
   parameters?: Described[]
   requestBody?: Described
   responses: Record<string, Described>
+  /** A key with none of these scopes is answered these fields of the reply. */
+  'x-receipt'?: { scopes: string[]; fields: string[] }
 }
 
 /** An OpenAPI 3.1 document, as far as it is worked on here. */

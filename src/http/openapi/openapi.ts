@@ -121,6 +121,7 @@ function operation({ route, path, alias }: RoutePath): ZodOpenApiOperationObject
   const header = isIdempotent(route) ? { header: z.object({ 'Idempotency-Key': idempotencyKey.optional() }) } : {}
   const params = pathParameters(path)
   const id = keptIds[`${route.method} ${route.path}`] ?? nameOf(route.summary)
+  const receipt = receiptOf(route)
   return {
     operationId: alias ? `${id}By${nameOf(path.replaceAll(/[/:]/g, ' '), true)}` : id,
     tags: [route.tag],
@@ -128,7 +129,7 @@ function operation({ route, path, alias }: RoutePath): ZodOpenApiOperationObject
     description: [
       alias ? `The same call as \`${route.method} /v1${route.path}\`.` : route.description,
       scopeText(route),
-      receiptText(route),
+      receipt && `A key without ${anyOf(receipt.scopes)} gets only ${receipt.fields.map(quoted).join(', ')}.`,
     ]
       .filter(Boolean)
       .join('\n\n'),
@@ -141,6 +142,7 @@ function operation({ route, path, alias }: RoutePath): ZodOpenApiOperationObject
     ...(route.body ? { requestBody: requestBody(route) } : {}),
     ...(route.upload === undefined ? {} : { requestBody: octets(route.upload) }),
     responses: { [route.status ?? 200]: success(route) },
+    ...(receipt ? { 'x-receipt': receipt } : {}),
   }
 }
 
@@ -179,15 +181,12 @@ function scopeText(route: AnyRoute): string {
   return `Scope: ${anyOf([route.scope].flat())}${route.alsoScope ? `, and ${anyOf(route.alsoScope)}` : ''}.`
 }
 
-/** What a key that may write but not read is answered. */
-function receiptText(route: AnyRoute): string {
+/** What a key with none of the scopes is answered: these fields of the reply. */
+function receiptOf(route: AnyRoute): { scopes: readonly string[]; fields: readonly string[] } | undefined {
   const readers = readersOf(route)
-  if (!readers) return ''
+  if (!readers) return undefined
   const shape = route.reply instanceof z.ZodObject ? route.reply.shape : {}
-  return `A key without ${anyOf(readers.scopes)} gets only ${readers.fields
-    .filter((field) => field in shape)
-    .map(quoted)
-    .join(', ')}.`
+  return { scopes: readers.scopes, fields: readers.fields.filter((field) => field in shape) }
 }
 
 /** Scopes of which one is needed, in words. */

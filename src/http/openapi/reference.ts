@@ -28,7 +28,7 @@ same secret of an API key, or the same session: for any other it is a first call
 \`idempotency_answer_not_kept\` (409): its response had more than 256 KiB, or no room in its account; \`idempotency_interrupted\`: a restart interrupted the first call, so check
 whether it took effect.
 
-**Receipts.** A key that may write something but not read it gets a receipt (ids, status, times, and what the call says besides); what it creates itself is returned whole.
+**Receipts.** A key that may write something but not read it gets a receipt (ids, status, times, and what the call says besides: \`x-receipt\` in the OpenAPI document); what it creates itself is returned whole.
 
 **Rate limits** are in every response as \`RateLimit-Policy\` and \`RateLimit\`; a 429 has \`Retry-After\` in seconds.`
 

@@ -27,7 +27,7 @@ export const http: Trial = {
     'others, odd Unicode, broken JSON, other media types, encodings and methods, odd and repeated headers, chunks, wrong lengths, requests one behind the ' +
     'other, in pieces, by half, and given up; half of them with one key of every scope or the session of an owner, half with others: of one writing scope alone, of none, for ' +
     'reading, bound, revoked, expired, of another account and of one that is stopped, sessions of each role, and broken ones. No answer is 500, each has a status that the document names for ' +
-    'its call and a body of its schema or of the shape of all errors, without a stack trace or a secret; each request has one answer; the box logs no error, ' +
+    'its call and a body of its schema or of the shape of all errors, or the receipt that the document describes where the caller may not read everything, without a stack trace or a secret; each request has one answer; the box logs no error, ' +
     'and an honest call is still answered. Schemathesis, whose calls follow the document and not this grammar, is no part of this trial, and its calls are not counted ' +
     'here: `test/peers/schemathesis.test.ts` runs it with a key and a session, with three examples of each call, or as many as `PILLARBOX_TEST_FUZZ` says.',
   goal: { tries: 100_000, unit: 'calls', faults: '0 of 500, 0 schema mismatches' },
@@ -284,6 +284,13 @@ class HttpCase {
     return faults.map((fault) => `${fault}\n${what}`)
   }
 
+  /** True if a call is made with one key of every scope or the session of an owner, and nothing besides. */
+  #readsAll({ headers }: Draft): boolean {
+    const given = headers.filter(([name]) => /^(?:authorization|cookie)$/i.test(name))
+    const { ownKey, ownSession } = this.#script
+    return given.length === 1 && [ownKey, ownSession].some(([, value]) => value === given[0]![1])
+  }
+
   #last(): Buffer {
     const lines = ['GET /v1/whoami HTTP/1.1', `Host: ${this.#url.host}`, this.#script.ownKey.join(': '), 'Connection: close']
     return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`)
@@ -307,7 +314,7 @@ class HttpCase {
       if (request === undefined || !known) {
         if (status >= 400) checkAnswer(told, { method: isHead ? 'HEAD' : method })
       } else {
-        this.#described.check(request.spelling, method, told)
+        this.#described.check(request.spelling, method, told, !this.#readsAll(request.draft))
         if (!this.#described.names(request.spelling, status))
           faults.push(`an answer that the document does not name: ${status} ${text.slice(0, 200)}`)
       }
