@@ -1,0 +1,1 @@
+-- The index of words is PostgreSQL's, which has no such setting.
