@@ -43,7 +43,7 @@ const subjects: Record<string, string[]> = {
 
 const nouns: Record<string, string> = { email: 'Mail', sms: 'Text message', totp: 'One-time password' }
 
-const pageSize = 50
+const pageSize = 30
 
 /** The most events shown of those that came while the view was open; older ones are read again on demand. */
 const maxLive = 500
