@@ -72,12 +72,13 @@ test('what is delivered to a webhook is shown at once, also when it is tried aga
   if (!browser) return
   const box = await desk()
   const sink = await WebhookSink.start()
-  sink.behaviour = says(500)
+  const [fails, works] = [says(500), says(200)]
+  sink.behaviour = (...call) => (sink.received.length <= 1 ? fails : works)(...call)
   const { body: hook } = await box.call('POST', '/v1/webhooks', { url: `${sink.url}/hook`, events: ['identity.created'] })
   const { page, loads } = await told(box, `/webhooks/${hook['id']}`, 'Nothing was sent to it yet.')
   await box.call('POST', '/v1/identities', { name: 'Ada' })
-  await page.getByText('1 attempt,').waitFor()
-  sink.behaviour = says(200)
+  // on a busy machine the second may have been made before the first is seen
+  await page.getByText(/\b(?:1 attempt|2 attempts),/).waitFor()
   await page.getByText('2 attempts,').waitFor()
   await page.getByRole('listitem').getByText('delivered', { exact: true }).waitFor()
   expect([loads(), sink.received.length]).toEqual([0, 2])
