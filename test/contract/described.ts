@@ -124,12 +124,12 @@ function readOperations(text: string, routes: readonly AnyRoute[]): Map<string, 
     components: { schemas: Record<string, ObjectSchema> }
   }
   const named = local(document.components.schemas)
+  const read = (one: ObjectSchema): z.ZodType => z.fromJSONSchema({ ...local(one), $defs: named } as never)
   return new Map(
     routePaths(routes).map(({ method, path, route }): [string, Operation] => {
       const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
       const { responses, 'x-receipt': receipt } = operation
       const schema = responses[route.status ?? 200]?.content?.['application/json']?.schema
-      const read = (one: ObjectSchema): z.ZodType => z.fromJSONSchema({ ...local(one), $defs: named } as never)
       const whole = schema?.$ref === undefined ? schema : document.components.schemas[schema.$ref.split('/').at(-1)!]
       return [
         `${method} ${path}`,
