@@ -15,7 +15,7 @@ import { reportOf } from './reports/report.ts'
 import { withoutInvisible, withSeenName } from './screening/invisible.ts'
 import { screen } from './screening/screen.ts'
 import { displayLine, withoutControls } from '../core/text.ts'
-import { maxLines, textLimit, unixText } from './mime/body-text.ts'
+import { guessedUtf8, maxLines, textLimit, unixText } from './mime/body-text.ts'
 
 /**
  * Parses a message. Never throws: if only the header can be read, the result has that, and `parse_error` starts with a stable
@@ -34,7 +34,7 @@ export async function parse(raw: Buffer): Promise<Parsed> {
     return headersOnly(fields, raw, reasonOf(error))
   }
   if (isLost(mail, fields, raw)) {
-    mail.text = unixText(raw.subarray(headEnd(raw), headEnd(raw) + textLimit))
+    mail.text = unixText(guessedUtf8(raw.subarray(headEnd(raw), headEnd(raw) + textLimit)))
     return buildParsed(fields, mail, 'no_parts: None of the parts announced in the header exists.')
   }
   const cut = mail.isCut ? `text_too_long: The texts were read up to ${maxLines} lines, or 20 MiB.` : null

@@ -429,6 +429,24 @@ test('an attachment whose part ends in a header that is too large is given up', 
   expect((await parse(raw)).parse_error).toMatch(/^part_header_too_large/)
 })
 
+test.each([
+  ['no charset', 'text/plain', 'base64'],
+  ['US-ASCII', 'text/plain; charset=us-ascii', 'base64'],
+  ['no charset, in an encoding that the library reads', 'text/plain', 'base64 (c)'],
+  ['no charset, in flowed text', 'text/plain; format=flowed', 'base64'],
+])('text of 8 bits that is not UTF-8, of %s, is Windows-1252', async (_, type, encoding) => {
+  const head = `From: a@a.test\r\nContent-Type: ${type}\r\nContent-Transfer-Encoding: ${encoding}\r\n\r\n`
+  const of = async (octets: Buffer): Promise<string | null> =>
+    (await parse(Buffer.from(head + octets.toString('base64'), 'latin1'))).text
+  expect(await of(Buffer.from('Ihr Schl\xfcssel: 482913 \x80', 'latin1'))).toBe('Ihr Schlüssel: 482913 €')
+  expect(await of(Buffer.from('Ihr Schlüssel: 482913 €'))).toBe('Ihr Schlüssel: 482913 €')
+})
+
+test('text that is said to be UTF-8 and is not keeps what is', async () => {
+  const head = 'From: a@a.test\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n'
+  expect((await parse(Buffer.from(`${head}Schl\xfcssel 482913`, 'latin1'))).text).toBe('Schl\ufffdssel 482913')
+})
+
 test.each(['utf-8', 'iso-8859-1'])(
   'a text in %s that is millions of lines once it is decoded is read up to the limit',
   async (charset) => {

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+
 /** Characters that are kept of each body. */
 export const textLimit = 5 * 1024 * 1024
 
@@ -36,3 +38,16 @@ export function unixText(bytes: Buffer): string {
   }
   return kept.toString('utf8', 0, length)
 }
+
+/** True if text may have bytes above 127 of which nobody says what they are. */
+export function isUndeclared(charset: string | undefined): boolean {
+  return charset === undefined || /^(?:us-?ascii)?$/i.test(charset)
+}
+
+/** The bytes of a text without a charset, the last of which may be cut, as UTF-8: those that are not are Windows-1252, as for browsers (whatwg.org, Encoding). */
+export function guessedUtf8(octets: Buffer): Buffer {
+  const isText = [0, 1, 2, 3].some((cut) => isUtf8(octets.subarray(0, Math.max(0, octets.length - cut))))
+  return isText ? octets : Buffer.from(windows1252.decode(octets))
+}
+
+const windows1252 = new TextDecoder('windows-1252')

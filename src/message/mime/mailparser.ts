@@ -4,7 +4,7 @@ import { headEnd, type HeaderField, headerLimit, headersOf } from '../headers.ts
 import { unflowed } from './flowed.ts'
 import type { Mime } from './model.ts'
 import { quotedPrintableDecoder } from './quoted-printable.ts'
-import { TextLimit } from './body-text.ts'
+import { guessedUtf8, isUndeclared, TextLimit } from './body-text.ts'
 
 /**
  * Parses the MIME structure of a message with mailparser; rejects when that fails. `fields` is its header. The library is given only the first of
@@ -116,6 +116,7 @@ interface Node {
   disposition: string | false
   filename: string | false
   encoding: string | false
+  charset: string | false
   flowed: boolean
   delSp: boolean
   getDecoder(): Transform
@@ -159,8 +160,9 @@ function bodiesOf(parser: MailParser, limit: TextLimit): Node[] {
     if (isFile(node)) node.disposition = 'attachment'
     else if (disposition === false || disposition === 'inline') {
       bodies.push(node)
-      if (node.flowed) unflow(node)
-      if (node.contentType === 'text/plain' || node.contentType === 'text/html') limitText(node, limit)
+      const isText = node.contentType === 'text/plain' || node.contentType === 'text/html'
+      if (node.flowed || (isText && isUndeclared(node.charset || undefined))) readWhole(node)
+      if (isText) limitText(node, limit)
     }
     const created = create(node)
     node.disposition = disposition
@@ -183,9 +185,13 @@ function limitText(node: Node, limit: TextLimit): void {
   }
 }
 
-/** Reads a flowed text here: the library joins lines whatever their quote marks, so that an answer would become part of the quote above it. */
-function unflow(node: Node): void {
+/**
+ * Reads a text here that the library reads otherwise: it joins lines that flow whatever their quote marks, so that an answer would become part of
+ * the quote above it, and takes bytes without a charset for UTF-8.
+ */
+function readWhole(node: Node): void {
   const getDecoder = node.getDecoder.bind(node)
+  const { flowed, delSp, charset } = node
   node.flowed = false
   node.getDecoder = () => {
     const decoder = getDecoder()
@@ -193,7 +199,11 @@ function unflow(node: Node): void {
     const chunks: Buffer[] = []
     decoder.push = (chunk: Buffer | null) => {
       if (chunk !== null) chunks.push(chunk)
-      else if (chunks.length > 0) push(unflowed(Buffer.concat(chunks), node.delSp))
+      else if (chunks.length > 0) {
+        const octets = Buffer.concat(chunks)
+        const text = isUndeclared(charset || undefined) ? guessedUtf8(octets) : octets
+        push(flowed ? unflowed(text, delSp) : text)
+      }
       return chunk === null ? push(null) : true
     }
     return decoder

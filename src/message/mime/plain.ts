@@ -4,7 +4,7 @@ import { type Leaf, leavesOf, lineEnd } from './leaves.ts'
 import { decodeWords } from './mailparser.ts'
 import type { File, Mime } from './model.ts'
 import { decodeQuotedPrintable } from './quoted-printable.ts'
-import { TextLimit, unixText } from './body-text.ts'
+import { guessedUtf8, isUndeclared, TextLimit, unixText } from './body-text.ts'
 
 /** Bytes of an attachment that are decoded at once. */
 const pieceLength = 1024 * 1024
@@ -24,7 +24,8 @@ export function plainMime(raw: Buffer, fields: readonly HeaderField[]): Mime | n
     if (isBody(leaf)) {
       const octets = leaf.isPlainText ? decoded(raw, leaf) : null
       if (octets === null) return null
-      bodies.push({ leaf, text: unixText(limit.take(octets)) })
+      const read = limit.take(octets)
+      bodies.push({ leaf, text: unixText(isUndeclared(leaf.charset) ? guessedUtf8(read) : read) })
     } else {
       const file = fileOf(raw, leaf)
       if (file === null) return null
