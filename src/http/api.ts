@@ -20,6 +20,7 @@ import { corsHeaders, preflight, allowAnyOrigin } from './server/cors.ts'
 import { Manual, noSuchPage } from './manual/manual.ts'
 import { docsPage, docsPaths } from './openapi/docs-page.ts'
 import { dispatcher, type Handler } from './server/dispatch.ts'
+import { endOfIteration } from './server/iteration.ts'
 import { type Call, handleCall } from './endpoint.ts'
 import { CallMetrics } from './server/metrics.ts'
 import { checkRequest } from './request-checks.ts'
@@ -293,7 +294,9 @@ export class Api {
     if (this.#closing) response.setHeader('Connection', 'close')
     // what is streamed is still being made
     streams = context.body instanceof Readable && !response.closed
-    if (!streams) this.#note(context)
+    if (streams) return
+    this.#note(context)
+    await endOfIteration()
   }
 
   #note({ req: request, status, state }: ApiContext): void {
