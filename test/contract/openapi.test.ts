@@ -18,6 +18,7 @@ interface Operation {
   parameters?: Parameter[]
   requestBody?: object
   responses: Record<string, { $ref?: string; description?: string; content?: Record<string, { schema: object }> }>
+  'x-receipt'?: { scopes: string[]; fields: string[] }
 }
 
 interface Described {
@@ -218,6 +219,17 @@ test('a part of a download is a status that the description names', async () => 
   for (const [path, { get }] of downloads)
     expect({ path, statuses: Object.keys(get!.responses) }).toEqual({ path, statuses: expect.arrayContaining(['206']) })
   expect(Object.keys(whole.paths['/v1/identities']!['get']!.responses)).not.toContain('206')
+})
+
+test('what a key is answered that may write and not read is in the description', async () => {
+  const whole = await described(shared, '?all=true')
+  const receipt = { scopes: ['identities:read'], fields: ['id', 'status', 'created_at', 'updated_at'] }
+  expect(whole.paths['/v1/identities/{id}']!['patch']!['x-receipt']).toEqual(receipt)
+  expect(whole.paths['/v1/identities']!['post']!['x-receipt']).toBeUndefined()
+  const { body: ada } = await shared.call('POST', '/v1/identities', { name: 'Ada' })
+  const { body: key } = await shared.call('POST', '/v1/api-keys', { scopes: ['identities:write'] })
+  const { body: answer } = await shared.call('PATCH', `/v1/identities/${ada['id']}`, { name: 'Eve' }, { key: String(key['key']) })
+  expect(Object.keys(answer).toSorted()).toEqual(receipt.fields.toSorted())
 })
 
 async function described(box: Appliance, query = ''): Promise<Described> {

@@ -239,8 +239,8 @@ class Oracle {
 
   /** A message that was under way at three crashes in a row waits before it is sent alone; the operator's retry ends the wait. */
   async #retryCrashed(): Promise<void> {
-    for (const { id, answer } of await this.#box.list('/v1/queue?kind=email'))
-      if (String(answer).includes('the box crashed repeatedly')) await this.#box.ask('POST', `/v1/queue/${id}/retry`)
+    for (const { id, last_answer } of await this.#box.list('/v1/queue?kind=email'))
+      if (String(last_answer).includes('the box crashed repeatedly')) await this.#box.ask('POST', `/v1/queue/${id}/retry`)
   }
 
   async #send(write: Write, { id, status, message_id }: Answered, copies: string[], starts: number): Promise<void> {
