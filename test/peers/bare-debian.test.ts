@@ -176,6 +176,9 @@ for (const way of routing) {
     expect(await machine.must('journalctl --no-pager -u pillarbox -o cat')).toContain('settings reloaded')
     await machine.must('systemctl stop pillarbox.service')
     await expectRootLeavesNothing(machine)
+    // what Node.js compiled is kept for the next start
+    expect(await machine.must('stat -c %a:%U:%G /var/cache/pillarbox')).toBe('700:pillarbox:pillarbox\n')
+    expect(await machine.must('find /var/cache/pillarbox -type f -user pillarbox | wc -l')).toMatch(/^\d{3,}$/m)
     await machine.must('systemctl start pillarbox.service')
     await expectRead(machine, first_key)
     const backUp = printedWith(page, 'Upgrading', 'pillarbox verify').filter((line) => !line.startsWith('pillarbox doctor'))
