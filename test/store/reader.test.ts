@@ -33,3 +33,23 @@ test('a read error of the disk while a commit is hidden leaves the reader usable
   reader.close()
   expect(() => values()).toThrow('stopping')
 })
+
+test('a read that the disk fails is a fault of the store, which may be tried again', () => {
+  const file = join(folder(), 'a.db')
+  const writer = new DatabaseSync(file)
+  writer.exec('CREATE TABLE t (v)')
+  const reader = new DurableReader(file)
+  onTestFinished(() => {
+    reader.close()
+    writer.close()
+  })
+  for (const method of ['get', 'all'] as const) {
+    vi.spyOn(Prepared.prototype, method).mockImplementation(() => {
+      // SQLITE_IOERR_READ
+      throw Object.assign(new Error('disk I/O error'), { errcode: 266 })
+    })
+    expect(() => reader[method](sql`SELECT v FROM t`)).toThrow(
+      expect.objectContaining({ type: 'internal_error', code: 'storage_unavailable', retryAfter: 5 }),
+    )
+  }
+})

@@ -1,6 +1,7 @@
 import { Fault, storageFull } from '../../core/fault.ts'
 
 const busy = 5
+const ioFailed = 10
 const full = 13
 const writeFailed = 778 // SQLITE_IOERR_WRITE
 const indexGrowFailed = 4874 // SQLITE_IOERR_SHMSIZE
@@ -15,6 +16,13 @@ export function asFault(error: unknown): unknown {
   if ((code & 0xff) === busy) {
     return new Fault('internal_error', 'Another program has locked the database. Try again later.', {
       code: 'storage_busy',
+      retryAfter: 5,
+      cause: error,
+    })
+  }
+  if ((code & 0xff) === ioFailed) {
+    return new Fault('internal_error', 'The disk of the box failed. Try again later.', {
+      code: 'storage_unavailable',
       retryAfter: 5,
       cause: error,
     })

@@ -2,9 +2,10 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Sql } from 'sql-template-tag'
 import { parameters } from '../database.ts'
 import { stopping } from '../faults.ts'
+import { asFault } from './failures.ts'
 import { type Prepared, Statements } from './statements.ts'
 
-/** The connection for short reads. It sees only data that is synced to disk, not a commit that is still being synced. */
+/** The connection for short reads. It sees only data that is synced to disk, not a commit that is still being synced. Throws a Fault where the disk fails. */
 export class DurableReader {
   readonly #file: string
   #database: DatabaseSync
@@ -18,11 +19,19 @@ export class DurableReader {
   }
 
   all(query: Sql): unknown[] {
-    return this.#prepare(query.sql).all(parameters(query))
+    try {
+      return this.#prepare(query.sql).all(parameters(query))
+    } catch (error) {
+      throw asFault(error)
+    }
   }
 
   get(query: Sql): unknown {
-    return this.#prepare(query.sql).get(parameters(query))
+    try {
+      return this.#prepare(query.sql).get(parameters(query))
+    } catch (error) {
+      throw asFault(error)
+    }
   }
 
   /** Keeps reading the state before the next commit, until `showCommit`. */
