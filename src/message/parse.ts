@@ -34,7 +34,8 @@ export async function parse(raw: Buffer): Promise<Parsed> {
     return headersOnly(fields, raw, reasonOf(error))
   }
   if (isLost(mail, fields, raw)) {
-    mail.text = unixText(guessedUtf8(raw.subarray(headEnd(raw), headEnd(raw) + textLimit)))
+    const body = raw.subarray(headEnd(raw))
+    mail.text = unixText(guessedUtf8(body.subarray(0, textLimit), body.length > textLimit))
     return buildParsed(fields, mail, 'no_parts: None of the parts announced in the header exists.')
   }
   const cut = mail.isCut ? `text_too_long: The texts were read up to ${maxLines} lines, or 20 MiB.` : null

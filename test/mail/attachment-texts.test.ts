@@ -173,9 +173,10 @@ test('HTML is read as Markdown, CSV and text in their charsets, whatever type wa
     { name: 'wide.txt', type: 'text/plain', content: Buffer.from('\uFEFFGrüße', 'utf16le') },
     { name: 'none.txt', type: 'text/plain', content: Buffer.from('caf\u00e9 \u20ac5'.replace('\u20ac', '\u0080'), 'latin1') },
     { name: 'data.json', type: 'application/json', content: '{"a": "ü"}' },
+    { name: 'end.txt', type: 'text/plain', content: Buffer.from('caf\u00e9', 'latin1') },
   )
   const texts = []
-  for (let index = 0; index < 7; index += 1) {
+  for (let index = 0; index < 8; index += 1) {
     const { body } = await read(index)
     texts.push([body['format'], body['text']])
   }
@@ -187,6 +188,7 @@ test('HTML is read as Markdown, CSV and text in their charsets, whatever type wa
     ['text', 'Grüße'],
     ['text', 'café €5'],
     ['text', '{"a": "ü"}'],
+    ['text', 'café'],
   ])
 })
 

@@ -440,6 +440,7 @@ test.each([
     (await parse(Buffer.from(head + octets.toString('base64'), 'latin1'))).text
   expect(await of(Buffer.from('Ihr Schl\xfcssel: 482913 \x80', 'latin1'))).toBe('Ihr Schlüssel: 482913 €')
   expect(await of(Buffer.from('Ihr Schlüssel: 482913 €'))).toBe('Ihr Schlüssel: 482913 €')
+  for (const end of ['', '\r', '\r\n']) expect(await of(Buffer.from(`Caf\xe9${end}`, 'latin1'))).toMatch(/^Café\s*$/)
 })
 
 test('text that is said to be UTF-8 and is not keeps what is', async () => {

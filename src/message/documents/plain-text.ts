@@ -1,7 +1,7 @@
-import { isUtf8 } from 'node:buffer'
 import { TextDecoder } from 'node:util'
 import { htmlLimit, htmlText } from '../markdown.ts'
 import { linksOf } from '../links.ts'
+import { isUtf8Text } from '../mime/body-text.ts'
 import { withoutInvisible } from '../screening/invisible.ts'
 import { longestText } from './collected-text.ts'
 
@@ -15,10 +15,10 @@ const usual = new Set([0x09, 0x0a, 0x0c, 0x0d, 0x1b])
 export function decodedText(bytes: Buffer, declared: string | null): { text: string; isCut: boolean } | null {
   // no charset takes more bytes for a character than its UTF-8 and the escapes of ISO-2022
   const start = bytes.subarray(0, 4 * longestText)
-  const decoder = decoderOf(start, declared)
+  const isCut = start.length < bytes.length
+  const decoder = decoderOf(start, declared, isCut)
   if (!decoder.encoding.startsWith('utf-16') && !looksLikeText(start)) return null
-  const text = decoder.decode(start, { stream: start.length < bytes.length })
-  return { text, isCut: start.length < bytes.length }
+  return { text: decoder.decode(start, { stream: isCut }), isCut }
 }
 
 /** What a person sees of an HTML file, as Markdown. */
@@ -34,10 +34,10 @@ export function charsetInHtml(bytes: Buffer): string | null {
   return /<meta\s[^<>]{0,200}?charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})/i.exec(start)?.[1] ?? null
 }
 
-function decoderOf(bytes: Buffer, declared: string | null): TextDecoder {
+function decoderOf(bytes: Buffer, declared: string | null, isCut: boolean): TextDecoder {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return new TextDecoder('utf-16le')
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return new TextDecoder('utf-16be')
-  const utf8 = isUtf8(withoutCutCharacter(bytes))
+  const utf8 = isUtf8Text(bytes, isCut)
   try {
     const decoder = new TextDecoder(declared ?? 'utf-8')
     if (decoder.encoding !== 'utf-8' || utf8) return decoder
@@ -45,13 +45,6 @@ function decoderOf(bytes: Buffer, declared: string | null): TextDecoder {
     // no charset by this name
   }
   return new TextDecoder(utf8 ? 'utf-8' : 'windows-1252')
-}
-
-/** Bytes without the last character of UTF-8, which may be incomplete. */
-function withoutCutCharacter(bytes: Buffer): Buffer {
-  let end = bytes.length
-  while (end > 0 && end > bytes.length - 3 && (bytes[end - 1]! & 0xc0) === 0x80) end -= 1
-  return end > 0 && bytes[end - 1]! >= 0xc0 ? bytes.subarray(0, end - 1) : bytes.subarray(0, end)
 }
 
 function looksLikeText(bytes: Buffer): boolean {

@@ -39,15 +39,26 @@ export function unixText(bytes: Buffer): string {
   return kept.toString('utf8', 0, length)
 }
 
-/** True if text may have bytes above 127 of which nobody says what they are. */
-export function isUndeclared(charset: string | undefined): boolean {
-  return charset === undefined || /^(?:us-?ascii)?$/i.test(charset)
+/** True for the charset of a part, `false` for none, that leaves open what bytes above 127 are. */
+export function isUndeclared(charset: string | false | undefined): boolean {
+  return !charset || /^us-?ascii$/i.test(charset)
 }
 
-/** The bytes of a text without a charset, the last of which may be cut, as UTF-8: those that are not are Windows-1252, as for browsers (whatwg.org, Encoding). */
-export function guessedUtf8(octets: Buffer): Buffer {
-  const isText = [0, 1, 2, 3].some((cut) => isUtf8(octets.subarray(0, Math.max(0, octets.length - cut))))
-  return isText ? octets : Buffer.from(windows1252.decode(octets))
+/** The bytes of a text without a charset as UTF-8: those that are not are Windows-1252, as for browsers (whatwg.org, Encoding). */
+export function guessedUtf8(octets: Buffer, isCut: boolean): Buffer {
+  return isUtf8Text(octets, isCut) ? octets : Buffer.from(windows1252.decode(octets))
 }
 
 const windows1252 = new TextDecoder('windows-1252')
+
+/** True if bytes are UTF-8; of a text that `isCut` the last character may be incomplete. */
+export function isUtf8Text(bytes: Buffer, isCut: boolean): boolean {
+  return isUtf8(isCut ? withoutLastCharacter(bytes) : bytes)
+}
+
+/** Bytes without the last character of UTF-8 that is no ASCII, if they end in one. */
+function withoutLastCharacter(bytes: Buffer): Buffer {
+  let end = bytes.length
+  while (end > 0 && end > bytes.length - 3 && (bytes[end - 1]! & 0xc0) === 0x80) end -= 1
+  return end > 0 && bytes[end - 1]! >= 0xc0 ? bytes.subarray(0, end - 1) : bytes.subarray(0, end)
+}

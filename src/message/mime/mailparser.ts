@@ -161,7 +161,7 @@ function bodiesOf(parser: MailParser, limit: TextLimit): Node[] {
     else if (disposition === false || disposition === 'inline') {
       bodies.push(node)
       const isText = node.contentType === 'text/plain' || node.contentType === 'text/html'
-      if (node.flowed || (isText && isUndeclared(node.charset || undefined))) readWhole(node)
+      if (node.flowed || (isText && isUndeclared(node.charset))) readWhole(node, limit)
       if (isText) limitText(node, limit)
     }
     const created = create(node)
@@ -189,7 +189,7 @@ function limitText(node: Node, limit: TextLimit): void {
  * Reads a text here that the library reads otherwise: it joins lines that flow whatever their quote marks, so that an answer would become part of
  * the quote above it, and takes bytes without a charset for UTF-8.
  */
-function readWhole(node: Node): void {
+function readWhole(node: Node, limit: TextLimit): void {
   const getDecoder = node.getDecoder.bind(node)
   const { flowed, delSp, charset } = node
   node.flowed = false
@@ -201,7 +201,7 @@ function readWhole(node: Node): void {
       if (chunk !== null) chunks.push(chunk)
       else if (chunks.length > 0) {
         const octets = Buffer.concat(chunks)
-        const text = isUndeclared(charset || undefined) ? guessedUtf8(octets) : octets
+        const text = isUndeclared(charset) ? guessedUtf8(octets, limit.isExceeded) : octets
         push(flowed ? unflowed(text, delSp) : text)
       }
       return chunk === null ? push(null) : true

@@ -25,7 +25,7 @@ export function plainMime(raw: Buffer, fields: readonly HeaderField[]): Mime | n
       const octets = leaf.isPlainText ? decoded(raw, leaf) : null
       if (octets === null) return null
       const read = limit.take(octets)
-      bodies.push({ leaf, text: unixText(isUndeclared(leaf.charset) ? guessedUtf8(read) : read) })
+      bodies.push({ leaf, text: unixText(isUndeclared(leaf.charset) ? guessedUtf8(read, limit.isExceeded) : read) })
     } else {
       const file = fileOf(raw, leaf)
       if (file === null) return null
