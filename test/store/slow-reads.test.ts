@@ -1,5 +1,6 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { sql, type Sql } from '../../src/store/database.ts'
+import { SqliteThread } from '../../src/store/sqlite/thread.ts'
 import { folder } from '../support/folder.ts'
 import { openedWithTable } from './opened.ts'
 
@@ -48,4 +49,12 @@ test('a read that waits past its deadline for those of its own account is refuse
     message: 'The search waited too long for others of this account. Make fewer at once, and try again later.',
   })
   expect(await held).toEqual([{ n: 3_000_000 }])
+})
+
+test('a slow read that the disk fails is a fault of the store, which may be tried again', async () => {
+  const { database } = await openedWithTable(folder())
+  onTestFinished(() => database.close())
+  // SQLITE_IOERR_READ
+  vi.spyOn(SqliteThread.prototype, 'read').mockRejectedValue(Object.assign(new Error('disk I/O error'), { errcode: 266 }))
+  await expect(database.slow(counting(2), 60_000)).rejects.toMatchObject({ code: 'storage_unavailable', retryAfter: 5 })
 })

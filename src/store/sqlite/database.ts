@@ -126,7 +126,11 @@ export class SqliteDatabase implements Database {
   }
 
   async slow<Row>(query: Sql, deadline: number, account = ''): Promise<Row[]> {
-    return this.#slowReads.read<Row>({ account, text: query.sql, values: parameters(query), deadline })
+    try {
+      return await this.#slowReads.read<Row>({ account, text: query.sql, values: parameters(query), deadline })
+    } catch (error) {
+      throw asFault(error)
+    }
   }
 
   async inspect(): Promise<null> {

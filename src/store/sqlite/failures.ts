@@ -13,21 +13,13 @@ export function asFault(error: unknown): unknown {
   if (code === undefined) return error
   // some file systems report a full disk or quota as an input/output error
   if ((code & 0xff) === full || code === writeFailed || code === indexGrowFailed) return storageFull(error)
-  if ((code & 0xff) === busy) {
-    return new Fault('internal_error', 'Another program has locked the database. Try again later.', {
-      code: 'storage_busy',
-      retryAfter: 5,
-      cause: error,
-    })
-  }
-  if ((code & 0xff) === ioFailed) {
-    return new Fault('internal_error', 'The disk of the box failed. Try again later.', {
-      code: 'storage_unavailable',
-      retryAfter: 5,
-      cause: error,
-    })
-  }
+  if ((code & 0xff) === busy) return passing('storage_busy', 'Another program has locked the database. Try again later.', error)
+  if ((code & 0xff) === ioFailed) return passing('storage_unavailable', 'The disk of the box failed. Try again later.', error)
   return error
+}
+
+function passing(code: string, message: string, cause: unknown): Fault {
+  return new Fault('internal_error', message, { code, retryAfter: 5, cause })
 }
 
 /** True if a sync to disk failed. */
