@@ -1,5 +1,6 @@
 import { strict as assert } from 'node:assert'
 import * as z from 'zod'
+import type { Schema } from '../../src/http/openapi/document.ts'
 import { openapi } from '../../src/http/openapi/openapi.ts'
 import { type AnyRoute, type RoutePath, routePaths } from '../../src/http/route.ts'
 
@@ -114,21 +115,15 @@ function operationsOf(routes: readonly AnyRoute[]): Map<string, Operation> {
 
 function readOperations(text: string, routes: readonly AnyRoute[]): Map<string, Operation> {
   const document = JSON.parse(text) as {
-    paths: Record<
-      string,
-      Record<
-        string,
-        { responses: Record<string, { content?: Record<string, { schema: ObjectSchema }> }>; 'x-receipt'?: { fields: string[] } }
-      >
-    >
-    components: { schemas: Record<string, ObjectSchema> }
+    paths: Record<string, Record<string, DescribedCall>>
+    components: { schemas: Record<string, Schema> }
   }
   const named = local(document.components.schemas)
-  const read = (one: ObjectSchema): z.ZodType => z.fromJSONSchema({ ...local(one), $defs: named } as never)
+  const read = (one: Schema): z.ZodType => z.fromJSONSchema({ ...local(one), $defs: named } as never)
   return new Map(
     routePaths(routes).map(({ method, path, route }): [string, Operation] => {
-      const operation = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
-      const { responses, 'x-receipt': receipt } = operation
+      const call = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]![method.toLowerCase()]!
+      const { responses, 'x-receipt': receipt } = call
       const schema = responses[route.status ?? 200]?.content?.['application/json']?.schema
       const whole = schema?.$ref === undefined ? schema : document.components.schemas[schema.$ref.split('/').at(-1)!]
       return [
@@ -143,20 +138,19 @@ function readOperations(text: string, routes: readonly AnyRoute[]): Map<string, 
   )
 }
 
-interface ObjectSchema {
-  $ref?: string
-  properties?: Record<string, object>
-  required?: string[]
+interface DescribedCall {
+  responses: Record<string, { content?: Record<string, { schema: Schema }> }>
+  'x-receipt'?: { fields: string[] }
 }
 
 /** An object with these fields and no others. */
-function only({ properties = {}, required = [] }: ObjectSchema, fields: readonly string[]): ObjectSchema {
+function only({ properties = {}, required = [] }: Schema, fields: readonly string[]): Schema {
   return {
     type: 'object',
     properties: Object.fromEntries(Object.entries(properties).filter(([name]) => fields.includes(name))),
     required: required.filter((name) => fields.includes(name)),
     additionalProperties: false,
-  } as ObjectSchema
+  }
 }
 
 /** References into the components become references into `$defs`. */
