@@ -154,6 +154,6 @@ function only({ properties = {}, required = [] }: Schema, fields: readonly strin
 }
 
 /** References into the components become references into `$defs`. */
-function local<Schema extends object>(schema: Schema): Schema {
-  return JSON.parse(JSON.stringify(schema).replaceAll('#/components/schemas/', '#/$defs/')) as Schema
+function local<Schemas extends object>(schemas: Schemas): Schemas {
+  return JSON.parse(JSON.stringify(schemas).replaceAll('#/components/schemas/', '#/$defs/')) as Schemas
 }
