@@ -34,7 +34,11 @@ test('a read error of the disk while a commit is hidden leaves the reader usable
   expect(() => values()).toThrow('stopping')
 })
 
-test('a read that the disk fails is a fault of the store, which may be tried again', () => {
+test.each([
+  ['SQLITE_IOERR_READ', 'disk I/O error', 266],
+  // what SQLite makes of EIO
+  ['SQLITE_CORRUPT', 'database disk image is malformed', 11],
+])('a read that the disk fails (%s) is a fault of the store, which may be tried again', (_name, message, errcode) => {
   const file = join(folder(), 'a.db')
   const writer = new DatabaseSync(file)
   writer.exec('CREATE TABLE t (v)')
@@ -45,8 +49,7 @@ test('a read that the disk fails is a fault of the store, which may be tried aga
   })
   for (const method of ['get', 'all'] as const) {
     vi.spyOn(Prepared.prototype, method).mockImplementation(() => {
-      // SQLITE_IOERR_READ
-      throw Object.assign(new Error('disk I/O error'), { errcode: 266 })
+      throw Object.assign(new Error(message), { errcode })
     })
     expect(() => reader[method](sql`SELECT v FROM t`)).toThrow(
       expect.objectContaining({ type: 'internal_error', code: 'storage_unavailable', retryAfter: 5 }),

@@ -2,6 +2,7 @@ import { Fault, storageFull } from '../../core/fault.ts'
 
 const busy = 5
 const ioFailed = 10
+const corrupt = 11
 const full = 13
 const writeFailed = 778 // SQLITE_IOERR_WRITE
 const indexGrowFailed = 4874 // SQLITE_IOERR_SHMSIZE
@@ -15,6 +16,9 @@ export function asFault(error: unknown): unknown {
   if ((code & 0xff) === full || code === writeFailed || code === indexGrowFailed) return storageFull(error)
   if ((code & 0xff) === busy) return passing('storage_busy', 'Another program has locked the database. Try again later.', error)
   if ((code & 0xff) === ioFailed) return passing('storage_unavailable', 'The disk of the box failed. Try again later.', error)
+  // SQLite reports a read that fails with EIO as a damaged file (SQLITE_IOERR_CORRUPTFS)
+  if ((code & 0xff) === corrupt)
+    return passing('storage_unavailable', 'The disk of the box failed, or its database is damaged. Try again later.', error)
   return error
 }
 
