@@ -1,12 +1,26 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { RoutePath } from '../../src/http/route.ts'
 import { type Asking, isReadOnly, needsSession, shapeOf } from '../contract/asking.ts'
-import type { Inhabited } from '../contract/inhabited.ts'
+import type { Habitable, Inhabited } from '../contract/inhabited.ts'
+import { pythonEnvironment } from './python-environment.ts'
+
+type World = Omit<Inhabited<Habitable>, 'close'>
+
+export const wanted = 'schemathesis==4.32.5'
+
+/** The directory of its programs. Throws where it is not there and cannot be installed. */
+export function installed(): string {
+  return pythonEnvironment('schemathesis', [wanted])
+}
 
 /**
  * Not checked: `unsupported_method`, as the API document has 404 and no 405; `positive_data_acceptance`, as a schema cannot say of all that is refused
  * why (an address that is one, a checksum, one of two fields, an object that there is); the checks of sequences of calls.
  */
-const checks = [
+export const checks: readonly string[] = [
   'not_a_server_error',
   'status_code_conformance',
   'content_type_conformance',
@@ -15,38 +29,71 @@ const checks = [
   'negative_data_rejection',
 ]
 
-/** Who calls: by a header, what can be called so, and the options that name these calls. */
+/** Headers of all its calls, and the options that name the calls. */
 export interface Caller {
-  header: string
+  headers: Record<string, string>
   spellings: RoutePath[]
   options: string[]
 }
 
 /** The two callers of a box: a key with every scope, and the session of a person for what no key may do, but to end itself. */
-export async function callersOf({ own, box, plantSession }: Inhabited, { spellings }: Asking): Promise<Caller[]> {
+export async function callersOf({ own, box, plantSession }: World, { spellings }: Asking): Promise<Caller[]> {
   const personal = spellings.filter((one) => needsSession(one) && !(one.method === 'DELETE' && one.path === '/v1/session'))
   const others = spellings.filter((one) => !personal.includes(one))
-  const named = (option: string): string[] => personal.flatMap((one) => [option, nameOf(one)])
-  const session = `Cookie = "${await plantSession(own.account)}", Origin = "${box.url}"`
+  const session = { Cookie: await plantSession(own.account), Origin: box.url }
   return [
-    { header: session, spellings: personal, options: named('--include-name') },
-    { header: `Authorization = "Bearer ${own.key}"`, spellings: others, options: named('--exclude-name') },
+    { headers: session, spellings: personal, options: naming('--include-name', personal) },
+    { headers: { Authorization: `Bearer ${own.key}` }, spellings: others, options: naming('--exclude-name', personal) },
   ]
 }
 
-/** The settings with which schemathesis calls a box: for each call objects that there are, and, if it is the whole, each bound of its description. */
-export async function settingsFor(
-  world: Inhabited,
-  asking: Asking,
-  caller: Caller,
-  { examples, isWhole }: { examples: number; isWhole: boolean },
-): Promise<string> {
-  const operations: string[] = []
-  for (const spelling of caller.spellings) operations.push(await operation(world, asking, spelling))
+/** The options that name calls of the description. */
+export function naming(option: '--include-name' | '--exclude-name', spellings: readonly RoutePath[]): string[] {
+  return spellings.flatMap((one) => [option, nameOf(one)])
+}
+
+export interface Settings {
+  seed: number
+  headers: Record<string, string>
+  /** Random requests for each call. */
+  examples: number
+  /** Those at the bounds of the description are made besides. */
+  isWhole: boolean
+  checks: readonly string[]
+  /** Of `operationsFor`. */
+  operations: string
+}
+
+/** What it reports, as far as we read it. */
+export interface Report {
+  operations: { total: number; selected: number; tested: number; errored: number; skipped: number }
+  test_cases: { generated: number }
+  failures: { title: string; count: number; operations: string[] }[]
+  warnings: Record<string, unknown[]>
+}
+
+/** Has it make the calls of the description at `url`, which `options` choose. Its status is 0 if all that was checked holds. */
+export async function schemathesis(
+  { url, directory, options, settings }: { url: string; directory: string; options: readonly string[]; settings: Settings },
+  cancelled: (cancel: () => void) => void = () => {},
+): Promise<{ status: number | null; output: string; report: Report }> {
+  const [config, file] = [join(directory, 'schemathesis.toml'), join(directory, 'report.json')]
+  writeFileSync(config, textOf(settings))
+  const words = ['--config-file', config, '--no-color', 'run', url, ...options, '--report-json-path', file]
+  const program = spawn(join(installed(), 'schemathesis'), words, { cwd: directory })
+  cancelled(() => void program.kill())
+  let output = ''
+  program.stdout.setEncoding('utf8').on('data', (piece: string) => (output += piece))
+  program.stderr.setEncoding('utf8').on('data', (piece: string) => (output += piece))
+  const [status] = (await once(program, 'close')) as [number | null]
+  return { status, output, report: JSON.parse(readFileSync(file, 'utf8')) as Report }
+}
+
+function textOf({ seed, headers, examples, isWhole, checks: checked, operations }: Settings): string {
   return `
-seed = 1
+seed = ${seed}
 continue-on-failure = true
-headers = { ${caller.header} }
+headers = ${tableOf(headers)}
 request-timeout = 60.0
 [generation]
 max-examples = ${examples}
@@ -57,22 +104,34 @@ stateful.enabled = false
 coverage.enabled = ${isWhole}
 [checks]
 enabled = false
-${checks.map((name) => `${name}.enabled = true\n`).join('')}
-${operations.join('')}`
+${checked.map((name) => `${name}.enabled = true\n`).join('')}
+${operations}`
 }
 
-/** A call, with objects of its own if it changes any. */
-async function operation(world: Inhabited, asking: Asking, spelling: RoutePath): Promise<string> {
+/** For each call objects that there are, of its own if it changes any. */
+export async function operationsFor(world: World, asking: Asking, spellings: readonly RoutePath[]): Promise<string> {
+  const operations: string[] = []
+  for (const spelling of spellings) operations.push(await operation(world, asking, spelling))
+  return operations.join('')
+}
+
+async function operation(world: World, asking: Asking, spelling: RoutePath): Promise<string> {
   const { method, path, route } = spelling
   const estate = isReadOnly(spelling) ? world.own : await world.settle(`${method} ${path}`)
   const fields = shapeOf(route.query)
   const real = asking.path(spelling, estate).split('/')
-  const objects = path.split('/').flatMap((part, at) => (part.startsWith(':') ? [[`path.${part.slice(1)}`, real[at]]] : []))
+  const objects = path.split('/').flatMap((part, at) => (part.startsWith(':') ? [[`path.${part.slice(1)}`, real[at]!]] : []))
   const waits = ['timeout', 'wait', 'min_remaining'].filter((name) => name in fields).map((name) => [`query.${name}`, '0'])
   const { query = {} } = 'signature' in fields ? (await asking.good(spelling, estate)).question : {}
   const signed = Object.entries(query).map(([name, value]) => [`query.${name}`, value])
-  const given = [...objects, ...waits, ...signed].map(([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}`)
-  return `[[operations]]\ninclude-name = "${nameOf(spelling)}"\nparameters = { ${given.join(', ')} }\n`
+  const parameters = Object.fromEntries([...objects, ...waits, ...signed]) as Record<string, string>
+  return `[[operations]]\ninclude-name = "${nameOf(spelling)}"\nparameters = ${tableOf(parameters)}\n`
+}
+
+/** An inline table of TOML. */
+function tableOf(values: Record<string, string>): string {
+  const lines = Object.entries(values).map(([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}`)
+  return `{ ${lines.join(', ')} }`
 }
 
 /** `GET /v1/identities/{id}` */

@@ -36,7 +36,7 @@ export interface Cell {
 /** What a cell must be answered: what anybody who may is answered, or the refusal with this status and one of these codes. */
 export type Expected = 'allowed' | { status: 401 | 403 | 404; codes: string[] }
 
-const callers: Caller[] = [
+export const callers: readonly Caller[] = [
   { kind: 'nobody' },
   ...[...scopes, 'all', 'none', 'others'].flatMap((held) =>
     [undefined, 'own', 'sibling'].map(

@@ -10,6 +10,7 @@ import { mail } from './mail.ts'
 import { peers } from './peers.ts'
 import { powerCuts } from './power-cuts.ts'
 import { rights } from './rights.ts'
+import { schemathesis } from './schemathesis.ts'
 import { smtp } from './smtp.ts'
 import { soak } from './soak.ts'
 import { upgrades } from './upgrades.ts'
@@ -25,6 +26,7 @@ export const trials: Trial[] = [
   verdicts,
   smtp,
   http,
+  schemathesis,
   rights,
   upgrades,
   peers,

@@ -28,8 +28,7 @@ export const http: Trial = {
     'other, in pieces, by half, and given up; half of them with one key of every scope or the session of an owner, half with others: of one writing scope alone, of none, for ' +
     'reading, bound, revoked, expired, of another account and of one that is stopped, sessions of each role, and broken ones. No answer is 500, each has a status that the document names for ' +
     'its call and a body of its schema or of the shape of all errors, or the receipt that the document describes where the caller may not read everything, without a stack trace or a secret; each request has one answer; the box logs no error, ' +
-    'and an honest call is still answered. Schemathesis, whose calls follow the document and not this grammar, is no part of this trial, and its calls are not counted ' +
-    'here: `test/peers/schemathesis.test.ts` runs it with a key and a session, with three examples of each call, or as many as `PILLARBOX_TEST_FUZZ` says.',
+    'and an honest call is still answered. Calls that follow the document and not this grammar are those of the trial schemathesis.',
   goal: { tries: 100_000, unit: 'calls', faults: '0 of 500, 0 schema mismatches' },
   short: 300,
   broken: {
