@@ -50,6 +50,18 @@ async function room(path: string, heading: string): Promise<Page | undefined> {
   return browser && viewOf(browser, box, path, heading)
 }
 
+test('the session is asked for once, by the HTML, while the scripts are loaded', async () => {
+  const page = await room('/identities', 'Identities')
+  if (!page) return
+  const asked = await page.evaluate(() =>
+    performance
+      .getEntriesByName(`${location.origin}/v1/session`)
+      .map((entry) => (entry as PerformanceResourceTiming).initiatorType),
+  )
+  expect(asked).toEqual(['link'])
+  await page.close()
+})
+
 test('a webhook is made, tried, read and rotated', async () => {
   const sink = await WebhookSink.start()
   const page = await room('/webhooks', 'Webhooks')
