@@ -53,10 +53,8 @@ async function room(path: string, heading: string): Promise<Page | undefined> {
 test('the session is asked for once, by the HTML, while the scripts are loaded', async () => {
   const page = await room('/identities', 'Identities')
   if (!page) return
-  const asked = await page.evaluate(() =>
-    performance
-      .getEntriesByName(`${location.origin}/v1/session`)
-      .map((entry) => (entry as PerformanceResourceTiming).initiatorType),
+  const asked = await page.evaluate<string[]>(
+    'performance.getEntriesByName(`${location.origin}/v1/session`).map(({ initiatorType }) => initiatorType)',
   )
   expect(asked).toEqual(['link'])
   await page.close()
