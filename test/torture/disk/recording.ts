@@ -82,8 +82,8 @@ export class Recording {
     this.length = this.#read(readFileSync(file))
   }
 
-  /** Writes the directory as it may be found when the power failed at this place. */
-  rebuild(target: string, { cut, loss, random }: { cut: number; loss: Loss; random: Random }): void {
+  /** Writes the directory as it may be found when the power failed at this place; answers of which files and directories something is lost. */
+  rebuild(target: string, { cut, loss, random }: { cut: number; loss: Loss; random: Random }): Set<string> {
     const names = new Map(this.#base)
     const made = this.#namings.filter(({ at }) => at <= cut)
     const pending = Map.groupBy(
@@ -91,20 +91,25 @@ export class Recording {
       ({ directory }) => directory,
     )
     const kept = new Set([...pending.values()].flatMap((namings) => [...keptOf(namings, loss, random)]))
-    for (const naming of made) if (naming.durable <= cut || kept.has(naming)) naming.apply(names)
+    const lost = new Set<string>()
+    for (const naming of made) {
+      if (naming.durable <= cut || kept.has(naming)) naming.apply(names)
+      else lost.add(`${naming.directory}/`)
+    }
     mkdirSync(target, { recursive: true, mode: 0o700 })
     const contents = new Map<RecordedFile, Buffer>()
     for (const [path, what] of [...names].toSorted(([one], [other]) => (one < other ? -1 : 1))) {
       const place = join(target, path)
       mkdirSync(what === 'directory' ? place : dirname(place), { recursive: true, mode: 0o700 })
       if (what === 'directory') continue
-      if (!contents.has(what)) contents.set(what, contentOf(what, { cut, loss, random }))
+      if (!contents.has(what)) contents.set(what, contentOf(what, { cut, loss, random, onLoss: () => void lost.add(path) }))
       writeFileSync(place, contents.get(what)!, { mode: 0o600 })
     }
     // the index of a log is mapped: what is on disk of it is anything
     for (const [path, what] of names)
       if (loss !== 'kept' && what !== 'directory' && path.endsWith('-wal') && random(2) === 0)
         writeFileSync(join(target, path.replace(/-wal$/, '-shm')), bytesOf(32_768, random), { mode: 0o600 })
+    return lost
   }
 
   /** Compares a directory with what the recording makes of all changes; answers the paths that differ. */
@@ -251,7 +256,10 @@ function filesBelow(directory: string): string[] {
   )
 }
 
-function contentOf({ base, changes }: RecordedFile, { cut, loss, random }: { cut: number; loss: Loss; random: Random }): Buffer {
+function contentOf(
+  { base, changes }: RecordedFile,
+  { cut, loss, random, onLoss }: { cut: number; loss: Loss; random: Random; onLoss: () => void },
+): Buffer {
   const made = changes.filter(({ at }) => at <= cut)
   const pending = made.filter(({ durable }) => durable > cut)
   const kept = keptOf(pending, loss, random)
@@ -263,7 +271,10 @@ function contentOf({ base, changes }: RecordedFile, { cut, loss, random }: { cut
     if (length > size) size = length
   }
   for (const change of made) {
-    if (change.durable > cut && !kept.has(change)) continue
+    if (change.durable > cut && !kept.has(change)) {
+      onLoss()
+      continue
+    }
     const { offset, bytes } = change
     if (bytes === null) {
       grow(offset)
@@ -271,7 +282,10 @@ function contentOf({ base, changes }: RecordedFile, { cut, loss, random }: { cut
       size = offset
     } else if (change.durable > cut && loss === 'torn') {
       for (const [from, to] of sectorsOf(offset, bytes.length)) {
-        if (random(2) === 0) continue
+        if (random(2) === 0) {
+          onLoss()
+          continue
+        }
         grow(to)
         bytes.copy(content, from, from - offset, to - offset)
       }

@@ -6,7 +6,7 @@ import { Load } from '../box/load.ts'
 import { faultsOf, faultsOnDisk } from '../box/oracle.ts'
 import { furnish, type RunningBox, started, World } from '../box/world.ts'
 import { compilePreload, noPreload, preloadEnv } from '../disk/preload.ts'
-import { inodesBelow, losses, Recording } from '../disk/recording.ts'
+import { inodesBelow, type Loss, losses, Recording } from '../disk/recording.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
 /** Cuts of one recording. */
@@ -16,7 +16,7 @@ export const powerCuts: Trial = {
   name: 'power-cuts',
   about:
     'Every change that a box makes to its files under mixed load is recorded below the C library (writes, truncations, names, syncs), from its first start ' +
-    'in some cases. Then the power is cut at random moments, many of them just after an acknowledgement: what had not been forced to disk is dropped, ' +
+    'in some cases. Then the power is cut at random moments, many of them just after an acknowledgement or before a sync ends, and a cut that loses something is a try: what had not been forced to disk is dropped, ' +
     'kept, kept up to some write, torn in sectors of 512 bytes, or kept in any combination, of writes to files and of names in directories. The index of the ' +
     'log of the database (-shm), which is mapped, is not recorded: after half of the cuts with a loss there is one of random bytes. A box is started on the result and ' +
     'has all that was acknowledged before the cut, once, and nothing that was sent or told before the cut is missing. In the one ' +
@@ -44,8 +44,10 @@ export const powerCuts: Trial = {
   async open({ directory, program, seed }: Setting): Promise<Cases> {
     const library = compilePreload(directory)
     const world = await World.open(directory, program, randomFrom(seed))
+    const seen = new Seen()
     return {
-      run: (number) => runCase({ world, directory, library }, number, randomFrom(caseSeed(seed, number))),
+      run: (number) => runCase({ world, directory, library, seen }, number, randomFrom(caseSeed(seed, number))),
+      notes: () => seen.notes(),
       close: () => world.close(),
     }
   },
@@ -55,6 +57,31 @@ interface Bench {
   world: World
   directory: string
   library: string
+  seen: Seen
+}
+
+/** What cuts lost something of. */
+class Seen {
+  readonly #counts = new Map<string, number>()
+
+  add(loss: Loss, lost: Set<string>): void {
+    const files = [...lost].map((path) =>
+      path.endsWith('/')
+        ? 'names of files'
+        : path.endsWith('-wal')
+          ? 'the log of the database'
+          : path.endsWith('.db')
+            ? 'the database'
+            : 'other files',
+    )
+    const count = (what: string): void => void this.#counts.set(what, (this.#counts.get(what) ?? 0) + 1)
+    count(lost.size === 0 ? 'cuts that lost nothing, which are not counted as tries' : `cuts with unsynced changes ${loss}`)
+    for (const what of new Set(files)) count(`cuts that lost something of ${what}`)
+  }
+
+  notes(): string[] {
+    return [...this.#counts].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([what, count]) => `${what}: ${count}`)
+  }
 }
 
 /** What was recorded, and what was acknowledged meanwhile; marks are lengths of the recording. */
@@ -74,13 +101,17 @@ async function runCase(bench: Bench, number: number, random: Random): Promise<Ca
     const recorded = await record(bench, names as [string, string, string, string], random)
     const faults = [...recorded.faults]
     const before = recorded.world.peers.snapshot()
+    let tries = 0
     for (let cut = 0; cut < cutsOfCase; cut++) {
       recorded.world.peers.restore(before)
       const target = join(bench.directory, `case-${number}-cut-${cut}`)
-      faults.push(...(await cutPower(recorded, target, random)))
+      const { found, loss, lost } = await cutPower(recorded, target, random)
+      faults.push(...found)
+      bench.seen.add(loss, lost)
+      if (lost.size > 0) tries += 1
       rmSync(target, { recursive: true, force: true })
     }
-    return { tries: cutsOfCase, faults }
+    return { tries, faults }
   } finally {
     for (const name of names) rmSync(name, { recursive: true, force: true })
   }
@@ -135,27 +166,40 @@ async function underLoad(box: RunningBox, load: Load, random: Random): Promise<v
   await backup
 }
 
-async function cutPower({ recording, load, world, ready, starts }: Recorded, target: string, random: Random): Promise<string[]> {
+async function cutPower(
+  { recording, load, world, ready, starts }: Recorded,
+  target: string,
+  random: Random,
+): Promise<{ found: string[]; loss: Loss; lost: Set<string> }> {
   const acknowledged = load.writes.flatMap((write) => write.acknowledged?.mark ?? [])
-  // half of them just when something was acknowledged, some while something is forced to disk
-  const places = [acknowledged, acknowledged, recording.syncs, []][random(4)]!
+  // some just when something was acknowledged, half of them when something is about to be forced to disk
+  const places = [acknowledged, recording.syncs, recording.syncs, []][random(4)]!
   const cut = places.length > 0 ? pick(places, random) : random(recording.length + 1)
   const loss = pick(losses, random)
   const where = `power cut at ${cut} of ${recording.length}, unsynced changes ${loss}`
-  recording.rebuild(target, { cut, loss, random })
+  const lost = recording.rebuild(target, { cut, loss, random })
+  const found = await faultsAfter({ load, world, ready, starts }, target, cut)
+  return { found: found.map((fault) => `${where}: ${fault}`), loss, lost }
+}
+
+async function faultsAfter(
+  { load, world, ready, starts }: Pick<Recorded, 'load' | 'world' | 'ready' | 'starts'>,
+  target: string,
+  cut: number,
+): Promise<string[]> {
   const process = world.begin(target)
   let box: RunningBox
   try {
     box = await started(process)
   } catch (error) {
-    return [`${where}: the box does not start: ${(error as Error).message}`]
+    return [`the box does not start: ${(error as Error).message}`]
   }
   try {
     const faults = cut < ready ? [] : await faultsOf(box, { world, load, until: cut, starts: starts + 1 })
     const status = await box.process.end('SIGTERM')
     if (status !== 0) faults.push(`the box ended with ${status}`)
     faults.push(...(await faultsOnDisk(world, target, { mark: cut })))
-    return faults.map((fault) => `${where}: ${fault}`)
+    return faults
   } finally {
     await box.process.end('SIGKILL')
   }
