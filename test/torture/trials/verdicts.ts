@@ -28,8 +28,9 @@ export const verdicts: Trial = {
   about:
     'Records of SPF, DKIM and DMARC, signatures and ARC chains are made in all forms and changed afterwards, and judged by the code of the box as its ' +
     'worker threads call it, with the DNS in memory. pyspf, dkimpy and authheaders judge the same, and an implementation of the tree walk of RFC 9989; ' +
-    'Mail::DKIM decides where the box passes what dkimpy does not. The box passes nothing that they do not pass. Where they disagree, the reason is one of ' +
-    'test/torture/verdicts/differences.ts, each with its section of an RFC. Of RFC 9989 there is no other implementation: that walk is written for this trial, ' +
+    'Mail::DKIM decides where the box passes what dkimpy does not. Where they disagree, the reason is one of ' +
+    'test/torture/verdicts/differences.ts, each with its section of an RFC; so it is where the box passes what none of them passes, as they cannot read a few forms: the ' +
+    'notes count these, and of SPF such a pass must be one of pyspf too once names are in lower case, or an error of pyspf. RSA keys are made anew by each run. Of RFC 9989 there is no other implementation: that walk is written for this trial, ' +
     'and counts against authheaders (RFC 7489) only where the tree and the list of public suffixes say different domains or records. Two suites of others ' +
     'are in the tests: of RFC 7208 (SPF), 203 tests (test/mailauth/spf-suite.test.ts), and of ARC, 174 tests (test/mailauth/arc-suite.test.ts), in six of ' +
     'which the box is stricter, as RFC 8617, 8301 and 6376 came later or say so; a message of that suite that has a second MIME-Version, which no signature ' +
@@ -170,6 +171,12 @@ class VerdictsTrial {
     const signers = dkim.filter(({ result, aligned }) => result === 'pass' || aligned).map(({ domain }) => domain)
     const opinion = await oracle.judge(tried, spf.result === 'pass' ? spf.domain : null, signers)
     let asked: Promise<Arbitration> | undefined
-    return compare({ tried, verdict, opinion, arbitrate: () => (asked ??= oracle.arbitrate(tried)) })
+    return compare({
+      tried,
+      verdict,
+      opinion,
+      arbitrate: () => (asked ??= oracle.arbitrate(tried)),
+      again: (zone) => oracle.judge({ ...tried, zone }, null, []),
+    })
   }
 }

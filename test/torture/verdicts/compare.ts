@@ -12,7 +12,7 @@ import {
 import { factsOf, fieldsOf, type SignatureFacts } from './facts.ts'
 import type { Arbitration, Judgement, Opinion } from './oracle.ts'
 import type { Try } from './try.ts'
-import type { Records } from './zone.ts'
+import type { Records, Zone } from './zone.ts'
 
 /** The verdict of the box and the opinion of others on one try. */
 export interface Judged {
@@ -21,6 +21,8 @@ export interface Judged {
   opinion: Opinion
   /** Asks a third implementation; where the box passes what the second does not. */
   arbitrate: () => Promise<Arbitration>
+  /** Asks the second again, by other records. */
+  again: (zone: Zone) => Promise<Opinion>
 }
 
 export interface Comparison {
@@ -33,14 +35,14 @@ export interface Comparison {
 
 export async function compare(judged: Judged): Promise<Comparison> {
   const found: Comparison = { faults: [], differences: [], agreed: 0 }
-  compareSpf(judged, found)
+  await compareSpf(judged, found)
   await compareSignatures(judged, found)
   await compareChain(judged, found)
   comparePolicy(judged, found)
   return found
 }
 
-function compareSpf({ tried, verdict, opinion }: Judged, found: Comparison): void {
+async function compareSpf({ tried, verdict, opinion, again }: Judged, found: Comparison): Promise<void> {
   const { spf } = verdict.authentication
   if (spf.result === opinion.spf.result) {
     found.agreed += Number(spf.result === 'pass')
@@ -50,11 +52,15 @@ function compareSpf({ tried, verdict, opinion }: Judged, found: Comparison): voi
   const records = Object.values(tried.zone)
     .flatMap(({ TXT = [] }) => TXT.map((texts) => texts.join('')))
     .join('\n')
-  note(
-    spfDifferences.find(({ holds }) => holds({ box, oracle, records })),
-    `SPF: ${box}, by pyspf ${oracle}`,
-    found,
-  )
+  const difference = spfDifferences.find(({ holds }) => holds({ box, oracle, records }))
+  // a pass is explained by an error of the second, or by names that it passes too once they are in lower case
+  const isPass = spf.result === 'pass' && !/^(?:perm|temp)error/.test(oracle)
+  const agrees = isPass && (await again(withSmallNames(tried.zone))).spf.result === 'pass'
+  note(isPass && !agrees ? undefined : difference, `SPF: ${box}, by pyspf ${oracle}`, found)
+}
+
+function withSmallNames(zone: Zone): Zone {
+  return JSON.parse(JSON.stringify(zone).replaceAll(/\b(?:redirect|exp)=/gi, (name) => name.toLowerCase())) as Zone
 }
 
 async function compareSignatures({ tried, verdict, opinion, arbitrate }: Judged, found: Comparison): Promise<void> {
@@ -140,8 +146,12 @@ function reasonOfPolicy({ verdict, opinion, tried }: Judged): Difference | undef
   if (opinion.dmarc.result === 'error') return policyDifferences.header
   if (dmarc.result === 'temperror') return policyDifferences.failure
   if (dmarc.result === 'none') return policyDifferences.record
+  if (opinion.dmarc.reason !== opinion.dmarc.author && /^from:.*"[^"]*@[^"]*"@/im.test(tried.raw.toString('latin1')))
+    return policyDifferences.quoted
   const records = Object.entries(tried.zone).filter(([name]) => name.startsWith('_dmarc.'))
   const texts = records.flatMap(([, { TXT = [] }]) => TXT.map((parts) => parts.join('')))
+  if (opinion.dmarc.result === 'none' && texts.some((text) => !/^v=/.test(text) && /^\s*v\s*=/i.test(text)))
+    return policyDifferences.version
   return dmarc.result === 'pass' && texts.some((text) => /\ba(?:dkim|spf)\s*=\s*(?![rs]\s*(?:;|$))/i.test(text))
     ? policyDifferences.alignment
     : undefined

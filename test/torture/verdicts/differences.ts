@@ -311,6 +311,16 @@ export const policyDifferences = {
     rfc: 'RFC 9989 4.7',
     why: 'a tag without a value makes that tag invalid, and without a valid p= there is no policy',
   },
+  version: {
+    name: 'dmarc-version',
+    rfc: 'RFC 9989 4.8',
+    why: 'the name of the tag v is in any case, and blanks are around it and its =, as its ABNF says; authheaders knows v= at the beginning alone',
+  },
+  quoted: {
+    name: 'dmarc-quoted',
+    rfc: 'RFC 5322 3.4.1',
+    why: 'a quoted local part may have an @ in it; authheaders takes what follows that for the domain of the author',
+  },
   record: {
     name: 'dmarc-record',
     rfc: 'RFC 9989 4.7',

@@ -171,7 +171,8 @@ def organization(domain):
 def is_usable(record):
     policies = ('none', 'quarantine', 'reject')
     valid = record.get('p') in policies and all(record.get(tag, 'none') in policies for tag in ('sp', 'np'))
-    return valid or any(':' in uri for uri in record.get('rua', '').split(','))
+    # a URI has a scheme, and no blanks in it (RFC 3986)
+    return valid or any(re.fullmatch(r'[a-z][a-z0-9+.-]*:\S+', uri.strip()) for uri in record.get('rua', '').split(','))
 
 
 def is_suffix(domain):
