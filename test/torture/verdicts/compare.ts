@@ -152,10 +152,17 @@ function reasonOfPolicy({ verdict, opinion, tried }: Judged): Difference | undef
   const texts = records.flatMap(([, { TXT = [] }]) => TXT.map((parts) => parts.join('')))
   if (opinion.dmarc.result === 'none' && texts.some((text) => !/^v=/.test(text) && /^\s*v\s*=/i.test(text)))
     return policyDifferences.version
+  if (
+    opinion.dmarc.result === 'none' &&
+    texts.some((text) => !hasPolicy.test(text) && /;\s*rua\s*=\s*[a-z][\w+.-]*:\S/i.test(text))
+  )
+    return policyDifferences.reporting
   return dmarc.result === 'pass' && texts.some((text) => /\ba(?:dkim|spf)\s*=\s*(?![rs]\s*(?:;|$))/i.test(text))
     ? policyDifferences.alignment
     : undefined
 }
+
+const hasPolicy = /;\s*p\s*=\s*(?:none|quarantine|reject)\s*(?:;|$)/i
 
 /** True for a record of DMARC with a tag that has no value. */
 function isWithoutValue([name, { TXT = [] }]: [string, Records]): boolean {

@@ -316,6 +316,11 @@ export const policyDifferences = {
     rfc: 'RFC 9989 4.8',
     why: 'the name of the tag v is in any case, and blanks are around it and its =, as its ABNF says; authheaders knows v= at the beginning alone',
   },
+  reporting: {
+    name: 'dmarc-reporting',
+    rfc: 'RFC 9989 4.10.1',
+    why: 'a record without a valid policy counts as p=none where its rua= has an address; authheaders takes it for none',
+  },
   quoted: {
     name: 'dmarc-quoted',
     rfc: 'RFC 5322 3.4.1',
