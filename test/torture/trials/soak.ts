@@ -85,6 +85,7 @@ export const soak: Trial = {
     const trial = new Soak(world, { box, home, clock, seed })
     return {
       run: (number) => trial.run(number),
+      notes: () => trial.notes(),
       async close() {
         await box.process.end('SIGKILL')
         clock.close()
@@ -201,8 +202,19 @@ class Soak {
       await this.#box.get('POST', `/v1/identities/${identity}/emails/bulk`, { ids: ids.slice(at, at + 500), delete: true })
   }
 
+  /** What each day took, and with which days the last one was compared. */
+  notes(): string[] {
+    const taken = this.#days.map(
+      ({ memory, files }, index) => `day ${index + 1}: ${mebibytes(median(memory))} of memory, ${mebibytes(files)} of files`,
+    )
+    const whole = Math.floor(this.#hours / hoursOfDay)
+    const compared = (first: number): string =>
+      whole > first ? `compared with day ${first}` : 'not compared, as there were too few days'
+    return [...taken, `memory was ${compared(dayOfMemory)}, files were ${compared(dayOfFiles)}`]
+  }
+
   #faultsOfBox(): string[] {
-    const memory = this.#memory()
+    const memory = Math.max(this.#memory(), ...this.#days.at(-1)!.memory)
     return [...faultsOfLog(this.#box), ...(memory > mostMemory ? [`the box holds ${mebibytes(memory)}`] : [])]
   }
 
