@@ -269,18 +269,29 @@ async function keptOf(box: RunningBox, inbox: Named, raw: Buffer): Promise<{ rep
     client.destroy()
   }
   if (!reply.startsWith('250 '))
-    return { reply, found: isRefusal(reply, sent) ? [] : [`it was answered with ${reply === '' ? 'nothing' : reply}`] }
+    return {
+      reply,
+      found: isRefusal(reply, sent, inbox.email) ? [] : [`it was answered with ${reply === '' ? 'nothing' : reply}`],
+    }
   if (isSmuggling(sent)) return { reply: '250', found: ['it was accepted with a bare CR, a bare LF or a NUL'] }
   const fault = await faultOfKept(box, inbox.id, sent)
   return { reply: '250', found: fault === undefined ? [] : [fault] }
 }
 
-/** True if a message is refused for good for a reason that it has. */
-function isRefusal(reply: string, sent: string): boolean {
+/** The Received fields that smtp.max_received lets through, and the octets of the longest header. */
+const [maxHops, maxHeader] = [50, 256 * 1024]
+
+/** True if a message is refused for good for a reason that it has, by what docs/email.md says. */
+function isRefusal(reply: string, sent: string, recipient: string): boolean {
   if (reply.startsWith('550 5.6.0 ')) return isSmuggling(sent)
   if (reply.startsWith('554 5.6.0 ')) return sent.split('\r\n').some((line) => line.length > 998)
-  if (reply.startsWith('554 5.4.6 ')) return /^(?:received|delivered-to)[ \t]*:/im.test(sent)
-  return reply.startsWith('552 5.3.4 ') && sent.length > 100_000
+  const header = sent.startsWith('\r\n') ? '' : sent.split('\r\n\r\n', 1)[0]!
+  if (reply.startsWith('554 5.4.6 ')) {
+    const hops = header.match(/^received[ \t]*:/gim)?.length ?? 0
+    const delivered = header.match(/^delivered-to[ \t]*:[^\r]*(?:\r\n[ \t][^\r]*)*/gim) ?? []
+    return hops > maxHops || delivered.some((field) => field.toLowerCase().includes(recipient.toLowerCase()))
+  }
+  return reply.startsWith('552 5.3.4 ') && header.length > maxHeader
 }
 
 function isSmuggling(sent: string): boolean {
