@@ -10,6 +10,9 @@ const patience = 60_000
 /** A reply as RFC 5321 4.2.1 has it, whose lines have one code; without a blank at its end. */
 const wellFormed = /^(?:([2-5]\d\d)-[\x20-\x7e]*\r\n)*([2-5]\d\d)(?: [\x20-\x7e]*)?$/
 
+/** Replies after which the box closes the connection: 421 (RFC 5321 3.8), and that to a message which may hide another. */
+const closing = /^(?:421 |550 5\.6\.0 )/
+
 /** A message that was answered with 250. */
 interface Accepted {
   marker: string
@@ -27,6 +30,10 @@ export class Conversation {
   /** That of TCP. */
   readonly #socket: Dialogue['socket']
   #loggedIn = false
+  /** The last reply. */
+  #last = ''
+  /** Nothing more is said: the client has left, or the box has closed the connection. */
+  #over = false
   #recipients: string[] = []
 
   constructor(name: string, client: Dialogue, parties: Parties) {
@@ -43,7 +50,7 @@ export class Conversation {
         await this.#reply('the greeting')
       }
       for (const step of steps) {
-        if (this.#client.closed || this.faults.length > 0) break
+        if (this.#over || this.faults.length > 0) break
         await this.#take(step)
       }
     } catch (error) {
@@ -70,8 +77,9 @@ export class Conversation {
     else if (step.kind === 'garbage') {
       this.#client.send(Buffer.from(`${step.octets}\r\nVRFY end\r\n`, 'latin1'))
       // as many replies as it has lines
-      while (!this.#client.closed && !(await this.#reply('garbage')).startsWith('252 '));
+      while (!/^(?:252 |$)/.test(await this.#reply('garbage')));
     } else {
+      this.#over = true
       this.#client.send(step.octets)
       if (step.way === 'close') this.#client.destroy()
       else if (step.way === 'cut') this.#socket.destroy()
@@ -133,7 +141,7 @@ export class Conversation {
     if (this.#secure) return this.#expectRefused('STARTTLS')
     this.#client.send(`STARTTLS\r\n${behind}`)
     // what stands behind is for a server that takes it for commands
-    if (!(await this.#reply('STARTTLS')).startsWith('220')) return this.#client.destroy()
+    if (!(await this.#reply('STARTTLS')).startsWith('220')) return this.#leave()
     this.#recipients = []
     await this.#within(this.#client.upgrade({ maxVersion: version }), 'a handshake')
     await this.#expectNoMore('STARTTLS')
@@ -147,6 +155,7 @@ export class Conversation {
   async #breakHandshake({ octets, reset }: Extract<Step, { kind: 'no handshake' }>): Promise<void> {
     if (this.#secure) return
     if (this.#parties.door !== 'tls' && !(await this.#say('STARTTLS')).startsWith('220')) return
+    this.#over = true
     const before = this.#client.transcript.length
     const sent = typeof octets === 'number' ? (await clientHello).subarray(0, octets) : Buffer.from(octets, 'latin1')
     this.#client.send(sent)
@@ -164,34 +173,44 @@ export class Conversation {
       const done = new Promise<boolean>((resolve) => secure.renegotiate({}, () => resolve(true)))
       const ended = this.#client.end().then(() => true)
       // nothing can be sent amid one: a server that takes no part need not say so
-      if (!(await Promise.race([done, ended, sleep(2000).then(() => false)]))) return this.#client.destroy()
+      if (!(await Promise.race([done, ended, sleep(2000).then(() => false)]))) return this.#leave()
     }
-    await this.#expectNoMore('a renegotiation')
+    await this.#expectNoMore('a renegotiation', true)
   }
 
   async #plaintext(octets: string): Promise<void> {
     if (!this.#secure) return
     this.#socket.write(octets)
-    const reply = await this.#reply('commands in the clear')
+    const reply = await this.#reply('commands in the clear', true)
     if (reply !== '') this.#fault(`commands in the clear under TLS were answered with ${reply}`)
   }
 
   /** The next reply must be that of one more command. */
-  async #expectNoMore(after: string): Promise<void> {
-    const reply = await this.#say('VRFY end')
+  async #expectNoMore(after: string, mayClose = false): Promise<void> {
+    const reply = await this.#say('VRFY end', mayClose)
     if (reply !== '' && !/^(?:252|421) /.test(reply)) this.#fault(`after ${after.slice(0, 60)} came another reply: ${reply}`)
   }
 
-  async #say(line: string): Promise<string> {
+  async #say(line: string, mayClose = false): Promise<string> {
     this.#client.send(`${line}\r\n`)
-    return this.#reply(line)
+    return this.#reply(line, mayClose)
   }
 
-  /** The next reply; empty when the box has closed the connection. */
-  async #reply(to: string): Promise<string> {
+  /** The next reply; empty when the box has closed the connection, which is a fault unless the last reply says so or it may close at any time. */
+  async #reply(to: string, mayClose = false): Promise<string> {
     const reply = await this.#within(this.#client.reply(), `a reply to ${to.slice(0, 60)}`)
-    if (reply !== '' && !wellFormed.test(reply)) this.#fault(`${to.slice(0, 60)} was answered with ${JSON.stringify(reply)}`)
+    if (reply === '') {
+      if (!this.#over && !mayClose && !closing.test(this.#last))
+        this.#fault(`${to.slice(0, 60)} has no reply: the connection was closed after ${JSON.stringify(this.#last)}`)
+      this.#over = true
+    } else if (!wellFormed.test(reply)) this.#fault(`${to.slice(0, 60)} was answered with ${JSON.stringify(reply)}`)
+    this.#last = reply || this.#last
     return reply
+  }
+
+  #leave(): void {
+    this.#over = true
+    this.#client.destroy()
   }
 
   async #within<Result>(work: Promise<Result>, what: string): Promise<Result> {

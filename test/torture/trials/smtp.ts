@@ -35,7 +35,7 @@ export const smtp: Trial = {
     'what some servers take for the end of data, disconnects; AUTH with PLAIN and LOGIN, right, wrong, aborted, too long, twice, in the clear and amid a ' +
     'transaction; STARTTLS at any time and twice, with commands behind it in the same packet, with other octets or a part of a handshake in place of one; ' +
     'commands in the clear under TLS, renegotiations, and connections that end without the end of TLS. Each command and each message has ' +
-    'exactly one reply, and what stood behind STARTTLS has none; recipients elsewhere are refused to strangers; nobody submits without a right login under ' +
+    'exactly one reply, and what stood behind STARTTLS has none; the box closes a connection only after 421, after a message that may hide another, and where TLS is broken; recipients elsewhere are refused to strangers; nobody submits without a right login under ' +
     'TLS, nor as another; a message that was answered with 250 is stored once, or arrives once at each recipient, and no other does; no hidden one is ' +
     'stored. Messages with such hidden ones are also sent by the API. What the box sends goes to a server that takes any CR or LF for the end of a line and ' +
     'drops NUL, where no hidden one arrives. After each case, mail is taken at all ports, and the box has logged no error. A dialogue that found a fault is shortened to ' +
@@ -62,6 +62,12 @@ export const smtp: Trial = {
       find: "this.#sendReply(500, '5.5.2', 'Command not recognized')",
       replace:
         "this.#sendReply(500, '5.5.2', 'Command not recognized')\n    this.#sendReply(500, '5.5.2', 'Command not recognized')",
+    },
+    'hang-up': {
+      what: 'after an unknown command the connection is closed without a reply',
+      file: 'src/smtp/session.ts',
+      find: "this.#sendReply(500, '5.5.2', 'Command not recognized')",
+      replace: 'this.#socket.destroy()',
     },
     'injected-commands': {
       what: 'commands that came behind STARTTLS are run after the handshake',
