@@ -48,6 +48,11 @@ test('a version of HTTP that is not spoken is refused', async () => {
   expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*malformed_request/)
 })
 
+// Node reads the whole preface of HTTP/2 (RFC 9113 3.4) before it refuses it
+test.each(['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'PRI /x HTTP/1.1\r\nHost: a\r\n\r\n'])('%j is refused', async (text) => {
+  expect(await box.raw(text)).toMatch(/^HTTP\/1\.1 400 [^]*malformed_request/)
+})
+
 test('a request of HTTP/1.0 has no Transfer-Encoding, of which a proxy of that version knows nothing', async () => {
   const head = 'POST /v1/toys HTTP/1.0\r\nHost: a\r\nAuthorization: Bearer free\r\nConnection: keep-alive\r\n'
   const second = 'GET /v1/toys HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer free\r\nConnection: close\r\n\r\n'
