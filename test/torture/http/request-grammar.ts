@@ -211,6 +211,39 @@ export function change(draft: Draft, random: Random, vocabulary: Vocabulary): vo
   if (draft.last && draft.method === 'HEAD') draft.method = 'GET'
 }
 
+const harmless: Record<string, (draft: Draft, random: Random) => void> = {
+  'letters of header names': (draft, random) => {
+    const isUpper = random(2) === 0
+    draft.headers = draft.headers.map(([name, value]) => [isUpper ? name.toUpperCase() : name.toLowerCase(), value])
+  },
+  'order of headers': (draft) => void (draft.headers = draft.headers.toReversed()),
+  'a header of no meaning': (draft) => void draft.headers.push(['X-Nothing', 'nothing']),
+  'order of fields': (draft) => {
+    if (draft.body !== undefined) changeJson(draft, reorder)
+  },
+  'blanks in a body': (draft) => {
+    if (draft.body !== undefined) changeJson(draft, reorder, (text) => ` ${text.replace('{', '{\r\n\t')}\n`)
+  },
+  'chunks of a body': (draft, random) => {
+    if (draft.body !== undefined) frame(draft, pick(['chunked', 'extension'], random))
+  },
+}
+
+/** Leaves a request as it is, or changes it in one way that means the same. */
+export function changeHarmlessly(draft: Draft, random: Random): void {
+  if (random(3) === 0) return
+  const name = pick(Object.keys(harmless), random)
+  harmless[name]!(draft, random)
+  draft.changes.push(name)
+}
+
+function reorder(value: Record<string, unknown>): void {
+  for (const [name, field] of Object.entries(value).toReversed()) {
+    delete value[name]
+    value[name] = field
+  }
+}
+
 function chunk(octets: Buffer, more = ''): Buffer {
   return Buffer.concat([Buffer.from(`${octets.length.toString(16)}${more}\r\n`), octets, Buffer.from('\r\n')])
 }

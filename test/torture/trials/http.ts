@@ -11,7 +11,7 @@ import { type RawAnswer, readAnswers } from '../http/answers.ts'
 import { exchanged, type Manner } from '../http/connection.ts'
 import { plantPeople } from '../http/credentials.ts'
 import { questionOf } from '../http/questions.ts'
-import { change, type Draft, octetsOf, type Vocabulary } from '../http/request-grammar.ts'
+import { change, changeHarmlessly, type Draft, octetsOf, type Vocabulary } from '../http/request-grammar.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
 
 /** Calls of one case at least, and connections that are open at once. */
@@ -25,7 +25,7 @@ export const http: Trial = {
   about:
     'Each call of the OpenAPI document, changed by a grammar: fields and parameters missing, repeated, unknown, of other types, at bounds and beyond, ids of ' +
     'others, odd Unicode, broken JSON, other media types, encodings and methods, odd and repeated headers, chunks, wrong lengths, requests one behind the ' +
-    'other, in pieces, by half, and given up; half of them with one key of every scope or the session of an owner, half with others: of one writing scope alone, of none, for ' +
+    'other, in pieces, by half, and given up; of five calls two as the document has them but for how they are written, with one key of every scope or the session of an owner; half of the others with these, half with others: of one writing scope alone, of none, for ' +
     'reading, bound, revoked, expired, of another account and of one that is stopped, sessions of each role, and broken ones. No answer is 500, each has a status that the document names for ' +
     'its call and a body of its schema or of the shape of all errors, or the receipt that the document describes where the caller may not read everything, without a stack trace or a secret; each request has one answer; the box logs no error, ' +
     'and an honest call is still answered. Calls that follow the document and not this grammar are those of the trial schemathesis.',
@@ -55,18 +55,33 @@ export const http: Trial = {
     const world = await World.open(directory, program, randomFrom(seed))
     const { home, more: script } = await InhabitedHome.open(world, prepare)
     const described = new Described(home.routes)
+    const tally: Tally = { compared: 0, unread: 0, refused: 0, unknown: 0, left: 0 }
     return {
       async run(number) {
         const box = await home.start()
         try {
-          return await new HttpCase(box, described, script).run(randomFrom(caseSeed(seed, number)))
+          return await new HttpCase(box, described, script, tally).run(randomFrom(caseSeed(seed, number)))
         } finally {
           await box.close()
         }
       },
+      notes: () => [
+        `${tally.compared} calls were done and their answers compared with the document, ${tally.unread} were done and have no body that it describes, ` +
+          `${tally.refused} were refused; ${tally.unknown} answers were to no call of the document; ${tally.left} calls were given up, which count as no calls`,
+      ],
       close: () => world.close(),
     }
   },
+}
+
+/** How many answers were of each kind, and how many calls were given up. */
+interface Tally {
+  compared: number
+  /** Downloads, and 304. */
+  unread: number
+  refused: number
+  unknown: number
+  left: number
 }
 
 /** A call as the document has it. */
@@ -85,6 +100,8 @@ interface Script {
   ownSession: Header
   /** What no answer may have in it. */
   secrets: string[]
+  /** Media types of what is no JSON. */
+  types: ReadonlySet<string>
 }
 
 /** The calls, and the keys and sessions with which they are made. */
@@ -140,6 +157,7 @@ async function prepare(inhabited: InhabitedBox): Promise<Script> {
         ['Cookie', 'pillarbox=nonsense'],
       ],
     },
+    types: new Set(routePaths(routes).flatMap(({ route }) => route.download?.split(';')[0] ?? [])),
     secrets: [...keys, ...sessions.map((cookie) => cookie.slice('pillarbox='.length))],
   }
 }
@@ -159,12 +177,14 @@ class HttpCase {
   readonly #box: InhabitedBox
   readonly #described: Described
   readonly #script: Script
+  readonly #tally: Tally
   readonly #url: URL
 
-  constructor(box: InhabitedBox, described: Described, script: Script) {
+  constructor(box: InhabitedBox, described: Described, script: Script, tally: Tally) {
     this.#box = box
     this.#described = described
     this.#script = script
+    this.#tally = tally
     this.#url = new URL(box.running.api)
   }
 
@@ -173,8 +193,11 @@ class HttpCase {
     let tries = 0
     while (tries < callsOfCase) {
       const requests = this.#requests(random)
-      connections.push({ requests, manner: mannerOf(requests, random) })
-      tries += requests.length
+      const manner = mannerOf(requests, random)
+      connections.push({ requests, manner })
+      // of what is given up nothing is known
+      if (manner.leaves) this.#tally.left += requests.length
+      else tries += requests.length
     }
     const ends = ({ requests }: { requests: Request[] }): boolean =>
       requests.some(({ spelling, draft }) => ending.test(`${draft.method} ${spelling.path}`))
@@ -219,13 +242,14 @@ class HttpCase {
     const parameters = Object.keys(shapeOf(query))
     const given = { ...question.query, ...('timeout' in shapeOf(query) ? { timeout: '0' } : {}) }
     const usual = needsSession(spelling) ? ownSession : ownKey
+    const isHarmless = random(5) < 2
     const draft: Draft = {
       method: spelling.method,
       path,
       query: new URLSearchParams(given).toString(),
       headers: [
         ...('Host' in (question.headers ?? {}) ? [] : [['Host', this.#url.host] as [string, string]]),
-        [...(random(2) === 0 ? pick(vocabulary.credentials, random) : usual)],
+        [...(!isHarmless && random(2) === 0 ? pick(vocabulary.credentials, random) : usual)],
         ...(random(2) === 0 ? [['Origin', this.#url.origin] as [string, string]] : []),
         ...Object.entries(question.headers ?? {}),
       ],
@@ -243,11 +267,13 @@ class HttpCase {
     }
     // a wait is for another trial
     const waits = new Set(['timeout', 'wait', 'min_remaining'])
-    change(draft, random, {
-      ...vocabulary,
-      fields: Object.keys(shapeOf(schema)),
-      parameters: parameters.filter((name) => !waits.has(name)),
-    })
+    if (isHarmless) changeHarmlessly(draft, random)
+    else
+      change(draft, random, {
+        ...vocabulary,
+        fields: Object.keys(shapeOf(schema)),
+        parameters: parameters.filter((name) => !waits.has(name)),
+      })
     const octets = octetsOf(draft)
     // two changes may make a header together that is refused, after which the connection is closed
     if (octets.indexOf('\r\n\r\n') > longestHeader) draft.last = true
@@ -306,12 +332,14 @@ class HttpCase {
     const secret = this.#script.secrets.find((one) => text.includes(one))
     if (secret !== undefined) faults.push(`an answer has a key or session in it: ${text.slice(0, 300)}`)
     const { method = '', known = false } = request?.draft ?? {}
+    this.#tally[known ? kindOf(told, request!.spelling) : 'unknown'] += 1
     const isHead = method === 'HEAD' || (status >= 400 && body.length === 0)
     try {
       // which the client has asked for (RFC 9110 13.1), whatever is called
       if (status === 304 && request?.draft.headers.some(([name]) => name.startsWith('If-'))) return faults
       if (request === undefined || !known) {
         if (status >= 400) checkAnswer(told, { method: isHead ? 'HEAD' : method })
+        else faults.push(...this.#faultsOfUnknown(told, method))
       } else {
         this.#described.check(request.spelling, method, told, !this.#readsAll(request.draft))
         if (!this.#described.names(request.spelling, status))
@@ -322,6 +350,22 @@ class HttpCase {
     }
     return faults
   }
+
+  /** What is wrong with an answer below 400 to a request that no call of the document is known for. */
+  #faultsOfUnknown({ headers, text, json }: Told, method: string): string[] {
+    const type = headers.get('content-type')?.split(';')[0]
+    const isRead = method === 'HEAD' || text === ''
+    const isKnown = isRead || (type === 'application/json' ? json !== undefined : this.#script.types.has(type ?? ''))
+    return [
+      ...(/^req_[0-9a-z]{26}$/.test(headers.get('x-request-id') ?? '') ? [] : ['an answer without the id of its request']),
+      ...(isKnown ? [] : [`an answer of ${type} that the API does not have: ${text.slice(0, 200)}`]),
+    ]
+  }
+}
+
+function kindOf({ status }: Told, { route }: RoutePath): keyof Tally {
+  if (status >= 400) return 'refused'
+  return status === 304 || route.download !== undefined ? 'unread' : 'compared'
 }
 
 function mannerOf(requests: readonly Request[], random: Random): Manner {
