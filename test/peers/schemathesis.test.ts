@@ -1,9 +1,21 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest'
+import { scopes } from '../../src/core/scopes.ts'
 import { Asking } from '../contract/asking.ts'
 import { inhabit } from '../contract/inhabited.ts'
 import { folder } from '../support/folder.ts'
 import { absent } from '../support/peer.ts'
-import { type Caller, callersOf, checks, installed, operationsFor, type Report, schemathesis, wanted } from './schemathesis.ts'
+import {
+  type Caller,
+  callersOf,
+  checks,
+  installed,
+  operationsFor,
+  type Report,
+  schemathesis,
+  settledFor,
+  takenFor,
+  wanted,
+} from './schemathesis.ts'
 
 const isInstalled = ((): boolean => {
   try {
@@ -42,9 +54,13 @@ async function check(
   caller: Caller,
   examples: number,
 ): Promise<Report['operations']> {
+  const { own, box } = world
+  const isOwner = { status: 200, body: { account_id: own.account, scopes } }
+  // whoever is unknown is refused everywhere, which the description allows
+  expect(await takenFor(box.url, caller.headers)).toMatchObject(isOwner)
   const { status, output, report } = await schemathesis(
     {
-      url: `${world.box.url}/v1/openapi.json${query}`,
+      url: `${box.url}/v1/openapi.json${query}`,
       directory: folder(),
       options: caller.options,
       settings: {
@@ -53,12 +69,17 @@ async function check(
         examples,
         isWhole,
         checks,
-        operations: await operationsFor(world, asking, caller.spellings),
+        operations: await operationsFor(asking, caller.spellings, {
+          own,
+          read: own,
+          changed: await settledFor(world, caller.spellings),
+        }),
       },
     },
     onTestFinished,
   )
   expect([status, status === 0 ? '' : output]).toEqual([0, ''])
+  expect(await takenFor(box.url, caller.headers)).toMatchObject(isOwner)
   const { operations, warnings } = report
   expect(operations).toMatchObject({ tested: operations.selected, errored: 0, skipped: 0 })
   expect([warnings['unsupported_regex'], warnings['unresolvable_reference'], warnings['missing_deserializer']]).toEqual([

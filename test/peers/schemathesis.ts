@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RoutePath } from '../../src/http/route.ts'
 import { type Asking, isReadOnly, needsSession, shapeOf } from '../contract/asking.ts'
+import type { Estate } from '../contract/estate.ts'
 import type { Habitable, Inhabited } from '../contract/inhabited.ts'
 import { pythonEnvironment } from './python-environment.ts'
 
@@ -45,6 +46,26 @@ export async function callersOf({ own, box, plantSession }: World, { spellings }
     { headers: session, spellings: personal, options: naming('--include-name', personal) },
     { headers: { Authorization: `Bearer ${own.key}` }, spellings: others, options: naming('--exclude-name', personal) },
   ]
+}
+
+/** Who a caller is taken for: how the box answers `GET /v1/whoami` with these headers. */
+export interface Taken {
+  status: number
+  /** The id of the request. */
+  request: string
+  body: {
+    account_id?: string
+    key_id?: string | null
+    scopes?: string[]
+    identity?: { id: string } | null
+    error?: { code: string }
+  }
+}
+
+export async function takenFor(url: string, headers: Record<string, string>): Promise<Taken> {
+  const response = await fetch(`${url}/v1/whoami`, { headers })
+  const request = response.headers.get('x-request-id') ?? ''
+  return { status: response.status, request, body: (await response.json()) as Taken['body'] }
 }
 
 /** The options that name calls of the description. */
@@ -108,21 +129,42 @@ ${checked.map((name) => `${name}.enabled = true\n`).join('')}
 ${operations}`
 }
 
-/** For each call objects that there are, of its own if it changes any. */
-export async function operationsFor(world: World, asking: Asking, spellings: readonly RoutePath[]): Promise<string> {
+/** Whose objects calls name. */
+export interface Named {
+  own: Estate
+  /** By calls that leave everything as it is. */
+  read: Estate
+  /** By each of the others its own, of the account of `own`. */
+  changed: ReadonlyMap<string, Estate>
+}
+
+/** Settles an estate for each call that changes any. */
+export async function settledFor(world: World, spellings: readonly RoutePath[]): Promise<Named['changed']> {
+  const changed = new Map<string, Estate>()
+  for (const spelling of spellings.filter((one) => !isReadOnly(one))) {
+    const name = `${spelling.method} ${spelling.path}`
+    changed.set(name, await world.settle(name))
+  }
+  return changed
+}
+
+/** For each call objects that there are; URLs that are signed are valid for some minutes. */
+export async function operationsFor(asking: Asking, spellings: readonly RoutePath[], named: Named): Promise<string> {
   const operations: string[] = []
-  for (const spelling of spellings) operations.push(await operation(world, asking, spelling))
+  for (const spelling of spellings) operations.push(await operation(asking, spelling, named))
   return operations.join('')
 }
 
-async function operation(world: World, asking: Asking, spelling: RoutePath): Promise<string> {
+async function operation(asking: Asking, spelling: RoutePath, { own, read, changed }: Named): Promise<string> {
   const { method, path, route } = spelling
-  const estate = isReadOnly(spelling) ? world.own : await world.settle(`${method} ${path}`)
   const fields = shapeOf(route.query)
+  const isSigned = 'signature' in fields
+  // who calls by a signed URL has no account
+  const estate = isSigned ? own : (changed.get(`${method} ${path}`) ?? read)
   const real = asking.path(spelling, estate).split('/')
   const objects = path.split('/').flatMap((part, at) => (part.startsWith(':') ? [[`path.${part.slice(1)}`, real[at]!]] : []))
   const waits = ['timeout', 'wait', 'min_remaining'].filter((name) => name in fields).map((name) => [`query.${name}`, '0'])
-  const { query = {} } = 'signature' in fields ? (await asking.good(spelling, estate)).question : {}
+  const { query = {} } = isSigned ? (await asking.good(spelling, estate)).question : {}
   const signed = Object.entries(query).map(([name, value]) => [`query.${name}`, value])
   const parameters = Object.fromEntries([...objects, ...waits, ...signed]) as Record<string, string>
   return `[[operations]]\ninclude-name = "${nameOf(spelling)}"\nparameters = ${tableOf(parameters)}\n`

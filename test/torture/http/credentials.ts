@@ -26,6 +26,11 @@ export async function plantPeople({ box, own, database, settle: settleOwn }: Inh
   const approver = plantedPerson(database, own.account)
   database.prepare("UPDATE logins SET role = 'approver' WHERE id = ?").run(approver)
   const people = { approver, reader: plantedPerson(database, own.account) }
+  // that of the owner, as they may be asked for it
+  const { password } = database
+    .prepare("SELECT password FROM logins WHERE account_id = ? AND role = 'owner' ORDER BY seq LIMIT 1")
+    .get(own.account) as { password: string }
+  database.prepare('UPDATE logins SET password = ? WHERE id IN (?, ?)').run(password, people.approver, people.reader)
   await box.call('PATCH', `/v1/identities/${suspended.objects['identities/:id']}`, { status: 'suspended' })
   await box.call('DELETE', `/v1/identities/${deleted.objects['identities/:id']}`)
   database.prepare('UPDATE identities SET expires_at = ? WHERE id = ?').run(yesterday, expired.objects['identities/:id']!)
