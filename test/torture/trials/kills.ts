@@ -2,9 +2,11 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { BoxProcess } from '../../support/process.ts'
 import { pick, type Random, randomFrom } from '../../support/random.ts'
 import { Load, type Refusal } from '../box/load.ts'
 import type { HandedOver } from '../box/peers.ts'
+import { faultsOfLog, loggedErrors } from '../box/log.ts'
 import { faultsInBackup, faultsOf, faultsOfDrafts, faultsOfKeys, faultsOfShelf, faultsOnDisk } from '../box/oracle.ts'
 import { lastLines, type RunningBox, started, World } from '../box/world.ts'
 import { faultsOfFollower } from '../boxes/checks.ts'
@@ -53,7 +55,7 @@ export const kills: Trial = {
     'bytes, at most once in each life of the box, and never again once its outcome is in the database, as that is after each kill: no more than once, and once for ' +
     'each kill between its acceptance and its record. A text message is handed over at most once. A WebSocket that resumes with `since` is sent the whole log, in ' +
     'its order, each event once. The database and its backups verify. Where the process that writes a backup is killed with the box, the unfinished ' +
-    'files, which a later backup removes, are not looked at. The provider of text messages is a stand-in for Twilio; the key of the API that the load ' +
+    'files, which a later backup removes, are not looked at. A box that ends by itself, or logs an error, is a fault. The provider of text messages is a stand-in for Twilio; the key of the API that the load ' +
     'itself uses is not rotated.',
   goal: { tries: 1000, unit: 'kills', faults: '0 acknowledged lost, 0 doubled beyond what is promised, 0 half-made' },
   short: 4,
@@ -91,6 +93,13 @@ export const kills: Trial = {
       file: 'src/mail/inbox.ts',
       find: 'const original = await duplicateOf(tx, { ...copy, ...content, recipient: to }, now)',
       replace: 'const original = now < 0 ? await duplicateOf(tx, { ...copy, ...content, recipient: to }, now) : undefined',
+    },
+    'self-exit': {
+      what: 'the box ends by itself after 16 messages',
+      file: 'src/mail/inbox.ts',
+      find: 'note({ email_ids: await this.#storeAll({ envelope, raw, examined, spam }) })',
+      replace:
+        "note({ email_ids: await this.#storeAll({ envelope, raw, examined, spam }) })\n    Object.assign(globalThis, { taken: (Reflect.get(globalThis, 'taken') ?? 0) + 1 })\n    if (Reflect.get(globalThis, 'taken') === 16) process.exit(1)",
     },
     'early-outcome': {
       what: 'a message is recorded as delivered before it is handed over',
@@ -180,6 +189,10 @@ class KillCase {
       for (let life = 0; life < lives; life++) await this.#live(life)
       await this.#compare()
       return { tries: this.#kills, faults: this.#faults }
+    } catch (error) {
+      // what was found before is not lost
+      if (this.#faults.length === 0) throw error
+      return { tries: this.#kills, faults: [...this.#faults, (error as Error).message] }
     } finally {
       await this.#box?.process.end('SIGKILL')
       await this.#follower?.stop()
@@ -197,8 +210,10 @@ class KillCase {
     this.#plan.tally.set(window, (this.#plan.tally.get(window) ?? 0) + 1)
   }
 
-  async #died(window: string): Promise<void> {
-    this.#count(window)
+  /** Notes the end of a box: where it was killed, or undefined where it ended otherwise. */
+  async #died(process: BoxProcess, window: string | undefined): Promise<void> {
+    if (window !== undefined) this.#count(window)
+    this.#faults.push(...loggedErrors(process))
     // what the box had sent is read by its peers
     const { sink } = this.#world.peers
     while (sink.open > 0) await sleep(5)
@@ -213,9 +228,14 @@ class KillCase {
     const random = this.#random
     if (life > 0 && random(4) === 0) {
       const process = this.#world.begin(this.#home, this.#env())
-      await Promise.race([process.said('started'), sleep(random(1500))])
-      await process.end('SIGKILL')
-      await this.#died('while it starts')
+      const hasStarted = process.said('started').then(
+        () => true,
+        () => false,
+      )
+      await Promise.race([hasStarted, sleep(random(1500))])
+      const isKilled = this.#isKilled(process, await process.end('SIGKILL'))
+      const where = (await hasStarted) ? 'once it has started' : 'while it starts'
+      await this.#died(process, isKilled ? where : undefined)
     }
     if (life > 0 && random(4) === 0) await this.#rotate()
     const names = Object.keys(windows)
@@ -227,8 +247,9 @@ class KillCase {
     try {
       box = await started(process)
     } catch (error) {
-      if ((await process.ended) !== 'SIGKILL' || window === undefined) throw error
-      return await this.#died(window)
+      // one that does not start in time is killed by this process
+      if ((await process.ended) !== 'SIGKILL' || process.child.killed || window === undefined) throw error
+      return await this.#died(process, window)
     }
     this.#box = box
     this.#follower ??= new Follower(box.api)
@@ -237,18 +258,25 @@ class KillCase {
       await this.#load.repeat(box)
       await this.#load.sendAgain(box)
     }
-    await this.#died(await this.#underLoad(box, window))
+    await this.#died(process, await this.#underLoad(box, window))
   }
 
-  /** Lets a box work until it is killed; answers where it was. */
-  async #underLoad(box: RunningBox, window: string | undefined): Promise<string> {
+  /** Whether a box was killed: while it lived, or by its preload in a window. A fault where it ended by itself. */
+  #isKilled(process: BoxProcess, status: number | string, window?: string): boolean {
+    if (status === 'SIGKILL' && (process.child.killed || window !== undefined)) return true
+    this.#faults.push(`the box ended by itself with ${status}: ${lastLines(process)}`)
+    return false
+  }
+
+  /** Lets a box work until it is killed; answers where it was, or undefined where it ended otherwise. */
+  async #underLoad(box: RunningBox, window: string | undefined): Promise<string | undefined> {
     const [load, random] = [this.#load, this.#random]
     const before = load.acknowledged
     const running = load.begin(box)
     const wanted = window === backupWindow || random(2) === 0
     const backup = wanted ? load.backup(box) : undefined
-    const isGone = (): boolean => box.process.child.signalCode !== null
-    let where = 'at a random moment under load'
+    const { child } = box.process
+    const isGone = (): boolean => child.exitCode !== null || child.signalCode !== null
     const refused = load.refusals.length
     let stops = false
     if (window !== undefined) await Promise.race([box.process.ended, sleep(patience)])
@@ -257,19 +285,21 @@ class KillCase {
       await sleep(random(400))
       stops = random(4) === 0
       if (stops) {
-        where = 'while it stops'
-        box.process.child.kill('SIGTERM')
+        child.kill('SIGTERM')
         await sleep(random(60))
       }
     }
-    if (isGone() && window !== undefined) where = window
-    await box.process.end('SIGKILL')
+    const status = await box.process.end('SIGKILL')
     running.stop()
     await running.ended
     await backup
     // some put off what they are asked while they stop
     if (stops) load.refusals.push(...load.refusals.splice(refused).filter((refusal) => !isPutOff(refusal)))
-    return where
+    // it had stopped before it was killed
+    if (stops && status === 0) return undefined
+    if (!this.#isKilled(box.process, status, window)) return undefined
+    if (!child.killed) return window
+    return stops ? 'while it stops' : 'at a random moment under load'
   }
 
   /** Starts a box on data of a former form, and kills it while it migrates them. */
@@ -285,16 +315,18 @@ class KillCase {
         ),
         sleep(60_000),
       ])
-      await process.end('SIGKILL')
-      if (where === 'ended' && (await process.ended) !== 'SIGKILL')
-        this.#faults.push(`it does not migrate: ${lastLines(process)}`)
+      const status = await process.end('SIGKILL')
       // the write ahead log is read by what is started next, and by this
       const after = versionOf(file)
-      this.#count(
-        where === 'ended' && after < newest
-          ? 'in the migration of data of a former form'
-          : 'after the migration of data of a former form',
-      )
+      if (where === undefined) this.#faults.push(`it has not migrated within a minute: ${lastLines(process)}`)
+      else if (status !== 'SIGKILL') this.#faults.push(`it does not migrate, and ended with ${status}: ${lastLines(process)}`)
+      else
+        this.#count(
+          where === 'ended' && after < newest
+            ? 'in the migration of data of a former form'
+            : 'after the migration of data of a former form',
+        )
+      this.#faults.push(...loggedErrors(process))
       if (after < before) this.#faults.push(`the version went from ${before} to ${after}`)
     }
   }
@@ -339,15 +371,17 @@ class KillCase {
     await load.sendAgain(box)
     const faults = this.#faults
     faults.push(...faultsOfKeys(load))
-    faults.push(...(await faultsOf(box, { world, load, starts: this.#kills + 1 })))
+    faults.push(...(await faultsOf(box, { world, load, starts: this.#deaths.length + 1 })))
     faults.push(...faultsOfCopies(world.peers.handedOver, this.#deaths))
     for (const end = Date.now() + 20_000; this.#follower.first === undefined && Date.now() < end;) await sleep(50)
     faults.push(...(await faultsOfFollower(box, this.#follower)))
     await this.#follower.stop()
     for (const { write, status, answer } of load.refusals) faults.push(`${write.name} was answered with ${status}: ${answer}`)
     if (this.#random(4) === 0) faults.push(...(await faultsInBackup(world, home)))
+    faults.push(...faultsOfLog(box))
     const status = await box.process.end('SIGTERM')
     if (status !== 0) faults.push(`the box ended with ${status}`)
+    faults.push(...loggedErrors(box.process))
     if (this.#version !== undefined) this.#checkCopy(this.#version)
     faults.push(...(await faultsOnDisk(world, home)), ...(await faultsOfDrafts(home)))
   }
