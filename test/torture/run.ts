@@ -126,6 +126,11 @@ async function one(
   record()
   // a build without a fault has none, one with a fault has it found
   if (broken === undefined ? found > 0 : found === 0) process.exitCode = 1
+  // what hangs goes on in this process
+  if (result.ended !== undefined) {
+    writePage(trials)
+    end(result.ended)
+  }
 }
 
 /** Notes what was done of the trial that ran, and why it ended early. */

@@ -26,6 +26,10 @@ function trialOf(run: (number: number) => Promise<CaseResult>): { trial: Trial; 
 
 const good = { tries: 1, faults: [] }
 
+function never(): Promise<never> {
+  return new Promise(() => undefined)
+}
+
 test('a case that throws is a finding, and the trial goes on with another opening of it', async () => {
   const { trial, told } = trialOf(async (number) => {
     if (number === 1) throw new Error('the box does not start')
@@ -53,6 +57,27 @@ test('a trial that cannot be closed has that as a finding', async () => {
   })
   const { findings } = await runTrial({ ...trial, open }, { seed: 1, tries: 1 })
   expect(findings).toEqual([{ case: 1, fault: 'threw as it was closed: it goes on' }])
+})
+
+test('a case that does not end in time is a finding, with which the trial is closed and ends', async () => {
+  const { trial, told } = trialOf((number) => (number < 2 ? Promise.resolve(good) : never()))
+  const result = await runTrial(trial, { seed: 1, tries: 5, deadline: 60 })
+  const fault = 'has not ended within 0.001 minutes'
+  expect(result).toMatchObject({ cases: 3, tries: 2, findings: [{ case: 2, fault }], ended: `case 2 ${fault}` })
+  expect(told).toEqual(['opened', 'closed'])
+})
+
+test('so is one that cannot be opened or closed in time', async () => {
+  const { trial } = trialOf(async () => good)
+  const unopened = await runTrial({ ...trial, open: never }, { seed: 1, tries: 5, deadline: 60 })
+  expect(unopened.findings).toEqual([{ case: 0, fault: 'has not ended within 0.001 minutes' }])
+  const open: Trial['open'] = async (setting) => ({ ...(await trial.open(setting)), close: never })
+  const unclosed = await runTrial({ ...trial, open }, { seed: 1, tries: 1, deadline: 60 })
+  expect(unclosed).toMatchObject({
+    tries: 1,
+    findings: [{ case: 1, fault: 'threw as it was closed: has not ended within 0.001 minutes' }],
+    ended: 'its closing has not ended within 0.001 minutes',
+  })
 })
 
 function spawned(path: string): Error {

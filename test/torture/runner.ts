@@ -7,6 +7,14 @@ import type { CaseResult, Cases, Trial } from './trial.ts'
 /** Cases that throw one after the other, after which the trial ends. */
 const maxThrown = 3
 
+const minute = 60_000
+
+/** Milliseconds for a case, with the opening of its trial: the longest take some ten minutes. */
+const usualDeadline = 30 * minute
+
+/** Milliseconds for a trial to close. */
+const closing = 5 * minute
+
 export interface Bounds {
   seed: number
   /** The number of the first case. */
@@ -15,6 +23,8 @@ export interface Bounds {
   tries?: number
   /** Milliseconds after which no further case begins. */
   time?: number
+  /** Milliseconds for one case; the trial ends with one that takes longer. */
+  deadline?: number
   /** The name of the broken build that is tried; the first fault ends it. */
   broken?: string
   /** Runs the short form, for the tests. */
@@ -49,14 +59,17 @@ export interface TrialResult {
 
 /**
  * Runs the cases of a trial one after the other, as long as its bounds allow. A case that throws is a finding, after which the trial is opened anew.
+ * One that does not end in time is a finding too, and the result says that it ended early: it cannot be stopped, so that the process must end.
  * Rejects only where a program is missing, or there is no such build.
  */
 export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResult> {
   const directory = mkdtempSync(join(fastDirectory(), 'pillarbox-torture-'))
-  const remove = (): void => rmSync(directory, { recursive: true, force: true })
+  // a box of a case that hangs may still write
+  const remove = (): void => rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
   process.once('exit', remove)
   const began = performance.now()
   const from = bounds.from ?? 0
+  const deadline = bounds.deadline ?? usualDeadline
   const result: TrialResult = {
     trial: trial.name,
     seed: bounds.seed,
@@ -75,28 +88,37 @@ export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResul
     let cases: Cases | undefined
     let thrown = 0
     const close = async (number: number): Promise<void> => {
-      const closing = cases
+      const open = cases
       cases = undefined
       try {
-        await closing?.close()
+        if (open !== undefined) await within(Math.min(deadline, closing), open.close())
       } catch (error) {
+        if (error instanceof Late) result.ended ??= `its closing ${error.message}`
         result.findings.push({ case: number, fault: `threw as it was closed: ${messageOf(error)}` })
       }
-      rmSync(work, { recursive: true, force: true })
+      rmSync(work, { recursive: true, force: true, maxRetries: 5 })
     }
     const mayGoOn = (): boolean =>
+      result.ended === undefined &&
       thrown < maxThrown &&
       result.tries < (bounds.tries ?? Infinity) &&
       performance.now() - began < (bounds.time ?? Infinity) &&
       !((bounds.first || bounds.broken !== undefined) && result.findings.length > 0)
+    const run = async (number: number): Promise<CaseResult> => {
+      if (cases === undefined) mkdirSync(work)
+      cases ??= await trial.open({ directory: work, program, seed: bounds.seed, short: bounds.short ?? false })
+      return cases.run(number)
+    }
     const tried = async (number: number): Promise<CaseResult> => {
       try {
-        if (cases === undefined) mkdirSync(work)
-        cases ??= await trial.open({ directory: work, program, seed: bounds.seed, short: bounds.short ?? false })
-        const one = await cases.run(number)
+        const one = await within(deadline, run(number))
         thrown = 0
         return one
       } catch (error) {
+        if (error instanceof Late) {
+          result.ended = `case ${number} ${error.message}`
+          return { tries: 0, faults: [error.message] }
+        }
         if (saysMissing(error)) throw error
         thrown += 1
         return { tries: 0, faults: [`threw: ${messageOf(error)}`] }
@@ -125,6 +147,20 @@ export async function runTrial(trial: Trial, bounds: Bounds): Promise<TrialResul
   }
   result.seconds = Math.round((performance.now() - began) / 1000)
   return result
+}
+
+/** What did not end in time. */
+class Late extends Error {}
+
+/** Rejects with Late when it takes longer than so many milliseconds. */
+async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Late(`has not ended within ${milliseconds / minute} minutes`)), milliseconds)
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 function messageOf(error: unknown): string {
