@@ -37,6 +37,7 @@ test('the page counts as done what was tried on a commit, with no fault but thos
     about: '',
     goal: { tries: 10, unit: 'tries', faults: 'none' },
     short: 0,
+    hours: 1,
     broken: {},
     open: () => Promise.reject(new Error('it is not run')),
   }

@@ -10,7 +10,7 @@ const usage = `Usage: npm run torture -- [options]
   --trial NAMES   only these, separated by commas: ${trials.map(({ name }) => name).join(', ')}
   --seed N        the seed of all cases (default: another each time)
   --count N       tries of each trial (default: its goal)
-  --hours H       hours for all trials together; each is given its share of what is left
+  --hours H       hours for all trials together, each given its share of what is left; all goals take ${Math.round(sumOf(trials))}
   --from CASE     the first case of one trial (default: 0)
   --only CASE     one case of one trial, as a fault was reported for it
   --broken NAME   a build with a deliberate fault, or all of them: the trial must find it
@@ -52,19 +52,21 @@ async function run(): Promise<void> {
   if (!options.here && !isApart()) await leave(chosen)
   const seed = options.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : numberOf('seed', options.seed)
   const last = options.hours === undefined ? undefined : performance.now() + numberOf('hours', options.hours) * 3_600_000
-  for (const [index, trial] of chosen.entries()) {
+  let hoursLeft = sumOf(chosen)
+  for (const trial of chosen) {
     const missing = trial.missing?.()
     if (missing !== undefined) {
       process.stderr.write(`${trial.name} is skipped: ${missing}\n`)
       process.exitCode = 1
+      hoursLeft -= trial.hours
       continue
     }
-    const trialsLeft = chosen.length - index - 1
     const builds = buildsOf(trial)
-    for (const [done, broken] of builds.entries()) {
-      // each trial has its share of what is left, each build its share of that
-      const shares = (builds.length - done) * (trialsLeft + 1)
-      const time = last === undefined ? undefined : (last - performance.now()) / shares
+    for (const broken of builds) {
+      // each trial has its share of what is left, by the hours that it takes, each build its share of that
+      const hours = trial.hours / builds.length
+      const time = last === undefined ? undefined : ((last - performance.now()) * hours) / hoursLeft
+      hoursLeft -= hours
       await one(trial, { seed, time, broken })
     }
   }
@@ -89,22 +91,15 @@ async function one(
   { seed, time, broken }: { seed: number; time: number | undefined; broken: string | undefined },
 ): Promise<void> {
   const only = options.only === undefined ? undefined : numberOf('only', options.only)
-  const tries =
-    only !== undefined
-      ? 1
-      : options.count !== undefined
-        ? numberOf('count', options.count)
-        : time === undefined
-          ? trial.goal.tries
-          : undefined
+  const tries = only !== undefined ? 1 : options.count !== undefined ? numberOf('count', options.count) : trial.goal.tries
   let result: TrialResult
   try {
     result = await runTrial(trial, {
       seed,
+      tries,
       from: only ?? (options.from === undefined ? 0 : numberOf('from', options.from)),
       progress: (line) => void process.stderr.write(`${line}\n`),
       began: (begun) => (current = begun),
-      ...(tries === undefined ? {} : { tries }),
       ...(time === undefined ? {} : { time }),
       ...(broken === undefined ? {} : { broken }),
     })
@@ -115,8 +110,9 @@ async function one(
     return
   }
   const found = result.findings.length
+  const done = broken === undefined && result.tries < tries ? `${result.tries} of ${tries}` : result.tries
   process.stdout.write(
-    `${trial.name}${broken === undefined ? '' : ` with ${broken}`}: ${result.tries} ${trial.goal.unit} in ${result.seconds} s, seed ${seed}, ${found} faults\n`,
+    `${trial.name}${broken === undefined ? '' : ` with ${broken}`}: ${done} ${trial.goal.unit} in ${result.seconds} s, seed ${seed}, ${found} faults\n`,
   )
   for (const note of result.notes ?? []) process.stdout.write(`  ${note}\n`)
   for (const number of new Set(result.findings.map((finding) => finding.case)))
@@ -146,6 +142,11 @@ function end(why: string): void {
   process.stderr.write(`The run ends early: ${why}\n`)
   record(why.split('\n')[0])
   process.exit(1)
+}
+
+/** The hours that the goals of these trials take. */
+function sumOf(those: readonly Trial[]): number {
+  return those.reduce((sum, { hours }) => sum + hours, 0)
 }
 
 function chooseTrials(): Trial[] {

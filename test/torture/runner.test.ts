@@ -12,6 +12,7 @@ function trialOf(run: (number: number) => Promise<CaseResult>): { trial: Trial; 
     about: '',
     goal: { tries: 10, unit: 'tries', faults: '' },
     short: 0,
+    hours: 1,
     broken: {},
     async open({ directory }: Setting) {
       told.push(existsSync(directory) ? 'opened' : 'without a directory')

@@ -39,6 +39,8 @@ export interface Trial {
   goal: { tries: number; unit: string; faults: string }
   /** Tries of the short form, which the tests run; 0: it takes too long for them. */
   short: number
+  /** Hours that the goal takes, alone on two cores: what share of a run's time the trial is given. */
+  hours: number
   broken: Record<string, BrokenBuild>
   /** Why the trial cannot run on this machine; undefined where it can. */
   missing?: () => string | undefined

@@ -44,6 +44,7 @@ export const boxes: Trial = {
     'sent each event once, in the order of the log, which has no gap; mail is taken again within 30 s.',
   goal: { tries: 90, unit: 'failures', faults: '0 acknowledged lost, 0 doubled beyond what is promised, 0 that end the service' },
   short: 1,
+  hours: 1,
   broken: {
     'early-answer': {
       what: 'mail is acknowledged before it is stored',

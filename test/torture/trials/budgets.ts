@@ -22,6 +22,7 @@ export const budgets: Trial = {
     'accepted as are left, and of the calls those besides that the limit gives back meanwhile, mostly none.',
   goal: { tries: 1_000_000, unit: 'reveals', faults: 'exact each time' },
   short: 1000,
+  hours: 0.3,
   broken: {
     'unbounded-reserve': {
       what: 'the budget is not checked where the amount is reserved',

@@ -35,6 +35,7 @@ export const clocks: Trial = {
     'may stay refused), and the box logs no error.',
   goal: { tries: 1000, unit: 'jumps', faults: 'nothing lost, no mail sent early, tokens honest' },
   short: 6,
+  hours: 1.2,
   broken: {
     'early-delivery': {
       what: 'what is due within the hour is taken',

@@ -52,6 +52,7 @@ export const crowds: Trial = {
     'calls are held says something on a machine without other work alone, and is looked at beside a whole crowd.',
   goal: { tries: 100_000, unit: 'clients', faults: 'honest calls below 500 ms, memory bounded' },
   short: 300,
+  hours: 0.1,
   broken: {
     'slow-calls': {
       what: 'every call takes the main thread for 50 ms',

@@ -116,6 +116,7 @@ export const failingDisks: Trial = {
     'good, but for a first start, of which the files are compared as they are.',
   goal: { tries: positions.length, unit: 'failures', faults: 'each answered as promised, 0 acknowledged lost' },
   short: 4,
+  hours: 7,
   missing: noPreload,
   broken: {
     'ignored-sync': {

@@ -31,6 +31,7 @@ export const http: Trial = {
     'and an honest call is still answered. Calls that follow the document and not this grammar are those of the trial schemathesis.',
   goal: { tries: 100_000, unit: 'calls', faults: '0 of 500, 0 schema mismatches' },
   short: 300,
+  hours: 0.4,
   broken: {
     'broken-escape': {
       what: 'a broken escape in a query is an internal error',

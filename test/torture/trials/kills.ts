@@ -59,6 +59,7 @@ export const kills: Trial = {
     'itself uses is not rotated.',
   goal: { tries: 1000, unit: 'kills', faults: '0 acknowledged lost, 0 doubled beyond what is promised, 0 half-made' },
   short: 4,
+  hours: 1,
   fetch: async () => {
     if (noHistory() === undefined) await fetchPackages()
   },

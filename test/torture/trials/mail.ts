@@ -46,6 +46,7 @@ export const mail: Trial = {
     'Python’s email package (msg_*.txt) and of dkimpy; a case is repeated only where the same are installed.',
   goal: { tries: 1_000_000, unit: 'messages', faults: '0 crashes, 0 hangs over the deadline, 0 of those sent kept differently' },
   short: 1000,
+  hours: 0.3,
   broken: {
     'unguarded-name': {
       what: 'a subject in brackets makes the parser throw',

@@ -35,6 +35,7 @@ export const peers: Trial = {
     `alone, and are compared with that. Before it may stand nothing but fields of trace.`,
   goal: { tries: 20_000, unit: 'deliveries', faults: '0 refused, 0 kept differently from sent' },
   short: 15,
+  hours: 0.7,
   broken: {
     'kept-dots': {
       what: 'a stuffed dot is kept before another dot',

@@ -26,6 +26,7 @@ export const powerCuts: Trial = {
     'among the broken ones: that those two syncs are needed is not shown here.',
   goal: { tries: 200, unit: 'cuts', faults: '0 acknowledged lost, 0 that do not start' },
   short: 4,
+  hours: 0.25,
   missing: noPreload,
   broken: {
     'no-sync': {

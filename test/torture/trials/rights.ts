@@ -42,6 +42,7 @@ export const rights: Trial = {
     'by HEAD, and without a signature those that providers make and those of the machine of the box.',
   goal: { tries: cellCount, unit: 'cells', faults: 'all cells right' },
   short: 300,
+  hours: 0.1,
   broken: {
     'dropped-scope': {
       what: 'of calls that need two scopes the second is not checked',

@@ -68,6 +68,7 @@ export const schemathesis: Trial = {
     'at every commit.',
   goal: { tries: 100_000, unit: 'calls', faults: '0 of 500, 0 schema mismatches' },
   short: 0,
+  hours: 1,
   fetch: async () => void installed(),
   broken: {
     'missing-field-500': {

@@ -42,6 +42,7 @@ export const smtp: Trial = {
     'the steps that still find it.',
   goal: { tries: 100_000, unit: 'dialogues', faults: '0 crashes, 0 relayed, 0 smuggled' },
   short: 200,
+  hours: 0.5,
   broken: {
     'open-relay': {
       what: 'recipients elsewhere are accepted',

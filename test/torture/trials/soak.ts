@@ -54,6 +54,7 @@ export const soak: Trial = {
     'shorter run makes them, and of the builds `leak` and `kept-trash` are found by other checks before; `slow-leak` is for the first of them, and the second has none. Its hours follow each other on one box: what takes days to show is repeated by a whole run.',
   goal: { tries: 576_000, unit: 'messages', faults: 'memory flat, file size bounded, 0 errors' },
   short: messagesOfCase,
+  hours: 1.75,
   broken: {
     leak: {
       what: 'something of each message stays in memory',

@@ -30,6 +30,7 @@ export const upgrades: Trial = {
   goal: { tries: 100, unit: 'upgrades', faults: 'each opens, serves, exports, with the same answers' },
   // that of one form, without history, is test/ops/backup/fixture.test.ts
   short: 0,
+  hours: 1.75,
   broken: {
     'lost-column': {
       what: 'a migration does not take over where the secrets of one-time passwords are',

@@ -37,6 +37,7 @@ export const verdicts: Trial = {
     'covers and the box therefore refuses, is judged without it as well.',
   goal: { tries: 500_000, unit: 'verdicts', faults: '0 false passes, every disagreement explained' },
   short: 1000,
+  hours: 0.5,
   broken: {
     'no-alignment': {
       what: 'any domain that passes is aligned with the author',
