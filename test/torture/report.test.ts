@@ -38,7 +38,10 @@ test('the page counts as done what was tried on a commit, with no fault but thos
     goal: { tries: 10, unit: 'tries', faults: 'none' },
     short: 0,
     hours: 1,
-    broken: {},
+    broken: {
+      seen: { what: 'what it breaks', file: '', find: '', replace: '' },
+      unseen: { what: 'what it hides', file: '', find: '', replace: '' },
+    },
     open: () => Promise.reject(new Error('it is not run')),
   }
   const run = (tries: number, given: Partial<Entry> = {}): Entry => ({
@@ -63,6 +66,8 @@ test('the page counts as done what was tried on a commit, with no fault but thos
     run(10, { findings: [{ case: 0, fault: 'who knows' }] }),
     open,
     explained,
+    run(400, { broken: 'seen', commit: `${commit}-dirty`, findings: [{ case: 3, fault: 'it is seen' }] }),
+    run(401, { broken: 'unseen' }),
     ...Array.from({ length: 12 }, (_, index) => run(300 + index, { tries: 0 })),
   ]
   const page = pageOf([trial], runs, [
@@ -70,9 +75,11 @@ test('the page counts as done what was tried on a commit, with no fault but thos
     { trial: 'toy', fault: 'It hangs', found: [{ at: open.at, case: 0 }] },
     { trial: 'toy', kind: 'oracle', fault: 'It was right' },
   ])
-  expect(page).toContain(`| 10 tries: none | 201 | ${commit} | 233 | 2 box, 1 oracle, 1 unexplained | 0 |`)
+  expect(page).toContain(`| 10 tries: none | 201 | ${commit} | 1 | 233 | 2 box, 1 oracle, 1 unexplained | 0 |`)
   // those with a fault stay, however many came after them
   for (const row of ['| 10 | 10 | 1 s | 1: unexplained |', '| 20 | 20 | 1 s | 1: box |', '| 200 | 200 | 1 s | 1: box |'])
     expect(page).toContain(row)
   expect(page).toContain('- box, 2026-01-01 00:00: It hangs (not mended)')
+  expect(page).toContain(`what it breaks. Found in case 3 of seed 400 on ${commit}-dirty: it is seen.`)
+  expect(page).toContain(`what it hides. Not found in 401 tries with seed 401 on ${commit}.`)
 })

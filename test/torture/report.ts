@@ -116,11 +116,12 @@ export function pageOf(trials: Trial[], entries: Entry[], faults: Mended[]): str
     'nothing. A short form of each trial is `test/torture/short.test.ts`.',
     '',
     '“Done” counts the tries of runs on a commit of this history, without a change, of whose faults each is explained and, if it was of the box, mended; later commits',
-    'may have changed the box (`git log COMMIT.. -- src`, from the last of them). “All tries” counts all runs. What is at fault is the box, the oracle (what the',
-    'trial took for right), or a bound that the trial set. Faults of the box were also found in runs that are not noted.',
+    'may have changed the box (`git log COMMIT.. -- src`, from the last of them). “Without a fault” counts those of them in which nothing was found: what was',
+    'tried after a fault was mended, and before it was there. “All tries” counts all runs. What is at fault is the box, the oracle (what the trial took for right), or',
+    'a bound that the trial set. Faults of the box were also found in runs that are not noted. A commit with `-dirty` was tried with changes.',
     '',
-    '| Trial | Goal | Done | Last done on | All tries | Faults found | In the last run |',
-    '|---|---|---|---|---|---|---|',
+    '| Trial | Goal | Done | Last done on | Without a fault | All tries | Faults found | In the last run |',
+    '|---|---|---|---|---|---|---|---|',
     ...noted.map((one) => summaryOf(one, isClean)),
     '',
     ...noted.flatMap((one) => sectionOf(one)),
@@ -162,6 +163,7 @@ function summaryOf({ trial: { name, goal }, entries, faults }: Noted, isClean: (
     target,
     sumOf(proving),
     proving.at(-1)?.commit ?? '–',
+    sumOf(proving.filter(({ findings }) => findings.length === 0)),
     sumOf(runs),
     counts.map(([count, kind]) => `${count} ${kind}`).join(', ') || '0',
     last === undefined ? 'not run yet' : countOf(last),
@@ -239,8 +241,8 @@ function caughtBy(build: string, entries: Entry[]): string {
   const last = entries.findLast(({ broken }) => broken === build)
   const finding = last?.findings[0]
   if (last === undefined) return 'Not tried yet.'
-  if (finding === undefined) return `Not found in ${last.tries} tries with seed ${last.seed}.`
-  return `Found in case ${finding.case} of seed ${last.seed}: ${finding.fault.split('\n')[0]!.slice(0, 200)}.`
+  if (finding === undefined) return `Not found in ${last.tries} tries with seed ${last.seed} on ${last.commit}.`
+  return `Found in case ${finding.case} of seed ${last.seed} on ${last.commit}: ${finding.fault.split('\n')[0]!.slice(0, 200)}.`
 }
 
 /** Lines of at most 150 characters. */
