@@ -116,7 +116,7 @@ export function pageOf(trials: Trial[], entries: Entry[], faults: Mended[]): str
     'nothing. A short form of each trial is `test/torture/short.test.ts`.',
     '',
     '“Done” counts the tries of runs on a commit of this history, without a change, of whose faults each is explained and, if it was of the box, mended; later commits',
-    'may have changed the box (`git log COMMIT.. -- src`, from the last of them). “Without a fault” counts the tries of those of these runs in which nothing',
+    'may have changed the box, and what a trial looks at (`git log COMMIT.. -- src test/torture`, from the last of them). “Without a fault” counts the tries of those of these runs in which nothing',
     'was found. “All tries” counts all runs. What is at fault is the box, the oracle (what the trial took for right), or a bound that the trial set. Faults of the box',
     'were also found in runs that are not noted. A commit with `-dirty` was tried with changes.',
     '',
