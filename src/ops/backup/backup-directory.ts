@@ -46,7 +46,7 @@ export class BackupDirectory {
     await this.#clear(directory)
     const name = `pillarbox-${input.created_at.replaceAll(/[-:.]/g, '')}.tar`
     const made = await backUpInChild({ ...input, file: join(directory, name), passphrase }, options)
-    return { ...made, removed: await this.#prune(directory, name, made.manifest) }
+    return { ...made, ...(await this.#prune(directory, name, made)) }
   }
 
   /** The names of all backups, of any box, newest first; none without a directory. Throws Fault when it cannot be read. */
@@ -100,14 +100,27 @@ export class BackupDirectory {
   }
 
   /** Removes what is above the number to keep beside a new one: first what was made while the clock was ahead, then the oldest. */
-  async #prune(directory: string, made: string, { box_id, created_at }: Manifest): Promise<string[]> {
+  async #prune(
+    directory: string,
+    made: string,
+    { manifest: { box_id, created_at }, warnings }: MadeBackup,
+  ): Promise<{ removed: string[]; warnings: string[] }> {
     const others: string[] = []
     for (const name of await this.names())
       if (name !== made && (await this.read(name))?.manifest.box_id === box_id) others.push(name)
     const ahead = others.filter((name) => isAhead(momentOf(name), Date.parse(created_at)))
     const surplus = [...others.filter((name) => !ahead.includes(name)), ...ahead].slice(this.#settings.keep - 1)
-    for (const name of surplus) await rm(join(directory, name), { force: true })
-    return surplus
+    const pruned = { removed: [] as string[], warnings: [...warnings] }
+    for (const name of surplus) {
+      try {
+        await rm(join(directory, name), { force: true })
+        pruned.removed.push(name)
+      } catch (error) {
+        // the next backup removes it
+        pruned.warnings.push(`${name} could not be removed: ${(error as Error).message}.`)
+      }
+    }
+    return pruned
   }
 
   async #clear(directory: string): Promise<void> {

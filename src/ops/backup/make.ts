@@ -2,6 +2,7 @@ import { createReadStream, existsSync, realpathSync, renameSync, rmSync, statSyn
 import { dirname, join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
+import { attempt } from '../../core/fault.ts'
 import { masterKeySource } from '../../core/service-unit.ts'
 import { removeDatabase, syncPath } from '../../store/files.ts'
 import type { BucketSettings } from '../../objects/bucket.ts'
@@ -77,13 +78,14 @@ export async function makeBackup(
       adopt(writer, draft, input.file)
       return { file: input.file, size: writer.size, manifest, warnings: keys ? [] : [withoutKeys(input)] }
     } finally {
-      writer.close()
+      // all of it was synced before it was renamed
+      attempt(() => writer.close())
     }
   } catch (error) {
-    rmSync(draft, { force: true })
+    attempt(() => rmSync(draft, { force: true }))
     throw diskFault(error, `${input.file} could not be written`)
   } finally {
-    removeDatabase(copy)
+    attempt(() => removeDatabase(copy))
   }
 }
 
@@ -152,12 +154,22 @@ async function* compressed(file: string, onProgress: (done: number) => void, sig
   await flow
 }
 
-/** Renames the finished archive durably. */
+/** Renames the finished archive durably, or removes it; one that replaced another, which is gone, stays. */
 function adopt(writer: ArchiveWriter, draft: string, file: string): void {
   if (!writer.isAt(draft))
     throw refused(`Another backup is being written to ${file}. Wait for it, or choose another name.`, 'busy')
+  const replaces = existsSync(file)
   renameSync(draft, file)
-  syncPath(dirname(resolve(file)))
+  try {
+    syncPath(dirname(resolve(file)))
+  } catch (error) {
+    if (replaces) {
+      const message = `${file} was replaced by the new backup, which is complete, but a crash of the machine can undo that: ${(error as Error).message}. Make another backup.`
+      throw refused(message, 'backup_failed', error)
+    }
+    rmSync(file)
+    throw error
+  }
 }
 
 function withoutKeys(input: BackupInput): string {

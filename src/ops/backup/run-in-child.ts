@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process'
 import { rmSync, statSync } from 'node:fs'
-import { Fault } from '../../core/fault.ts'
+import { attempt, Fault } from '../../core/fault.ts'
 import { removeDatabase } from '../../store/files.ts'
 import { refused } from './faults.ts'
 import { type BackupInput, draftsOf, type MadeBackup } from './make.ts'
@@ -52,9 +52,10 @@ export async function backUpInChild(
     clearInterval(watch)
     signal?.removeEventListener('abort', kill)
   }
+  // what the process could not remove
+  attempt(() => removeDatabase(copy))
   if (end.made) return end.made
-  rmSync(draft, { force: true })
-  removeDatabase(copy)
+  attempt(() => rmSync(draft, { force: true }))
   signal?.throwIfAborted()
   if (end.failed?.code !== undefined) throw refused(end.failed.message, end.failed.code)
   throw new Fault('internal_error', 'The backup was interrupted: its process exited. Partial files were removed; try again.', {
