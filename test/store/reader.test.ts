@@ -38,6 +38,7 @@ test.each([
   ['SQLITE_IOERR_READ', 'disk I/O error', 266],
   // what SQLite makes of EIO
   ['SQLITE_CORRUPT', 'database disk image is malformed', 11],
+  ['SQLITE_CANTOPEN', 'unable to open database file', 14],
 ])('a read that the disk fails (%s) is a fault of the store, which may be tried again', (_name, message, errcode) => {
   const file = join(folder(), 'a.db')
   const writer = new DatabaseSync(file)
