@@ -252,10 +252,13 @@ static ssize_t writing(int file, const struct iovec *pieces, int count, off_t of
   if (inode) {
     kill_at_call("write", NULL, 0);
     int error = failure(offset < 0 ? WRITE : PWRITE);
-    if (error == CUT) {
-      size_t length = pieces[0].iov_len, done = control->cut == ONE ? 1 : control->cut == HALF ? length / 2 : length - 1;
-      /* none is cut to nothing: that is an error */
-      less[0] = (struct iovec){pieces[0].iov_base, done > 0 && length > 1 ? done : length};
+    size_t length = count > 0 ? pieces[0].iov_len : 0;
+    if (error == CUT && count == 1 && length < 2) {
+      /* none is cut to nothing, which is an error: it is whole, and has not failed */
+      __atomic_sub_fetch(&control->failed, 1, __ATOMIC_SEQ_CST);
+    } else if (error == CUT) {
+      size_t done = control->cut == ONE ? 1 : control->cut == HALF ? length / 2 : length - 1;
+      less[0] = (struct iovec){pieces[0].iov_base, length > 1 ? done : length};
       pieces = less;
       count = 1;
     } else if (error) {

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pick, type Random, randomFrom } from '../../support/random.ts'
 import { Load, type Refusal } from '../box/load.ts'
-import { faultsOf, faultsOnDisk } from '../box/oracle.ts'
-import { lastLines, type RunningBox, started, World } from '../box/world.ts'
+import { faultsOf, faultsOfDrafts, faultsOnDisk } from '../box/oracle.ts'
+import { farDomains } from '../box/peers.ts'
+import { type Answer, type Answered, lastLines, type RunningBox, started, World } from '../box/world.ts'
 import { type Call, calls, compilePreload, cuts, DiskControl, type Failing, noPreload, preloadEnv } from '../disk/preload.ts'
 import { inodesBelow, Recording } from '../disk/recording.ts'
 import { type Cases, caseSeed, type CaseResult, type Setting, type Trial } from '../trial.ts'
@@ -16,6 +17,9 @@ const errorNames = new Map([
   [ENOSPC, 'ENOSPC'],
   [EDQUOT, 'EDQUOT'],
 ])
+
+/** Milliseconds in which a box goes on once its disk works again. */
+const patience = 20_000
 
 /** From when calls are counted: the first start of all, another start, the begin of a load, or the end that is asked for. */
 const phases = ['first', 'start', 'load', 'stop'] as const
@@ -110,10 +114,12 @@ export const failingDisks: Trial = {
     'and to all but one byte, once, each of them, or before a disk that is full; SQLite and Node.js write the rest, so that no build which leaves it out could be found. Each call of a first start, of another start, of a short load with a backup, ' +
     'and of a stop fails in one case, up to the number that was counted once; the notes say how many of them the run has failed, as a run of fewer cases than the ' +
     'goal fails a sample of them. A call fails in one of these ways in a round, and in the next one in another. Left out are what is done to the index ' +
-    'of the log (-shm), which is mapped, and calls of the kernel that no function of the C library makes. Nothing that was ' +
-    'acknowledged is lost; what is refused is put off (451, 452 or 421 by SMTP, internal_error in the API); reading goes on; once the disk works again, so does ' +
-    'writing, without a restart unless a sync has failed; a box that cannot start or stop in peace says why. What a failed sync was to write is taken as lost for ' +
-    'good, but for a first start, of which the files are compared as they are.',
+    'of the log (-shm), which is mapped, calls of the kernel that no function of the C library makes, and calls of other kinds (stat, readdir, lseek, chmod, locks). Nothing that was ' +
+    'acknowledged is lost; what is refused is put off (451, 452 or 421 by SMTP, in the API a code of the store); reading goes on; once the disk works again, the ' +
+    'same box reads, in short and in slow reads, and unless a sync has failed, for which it has to be restarted, it writes, a message leaves, a webhook is told, and ' +
+    'where the calls are those of backups, or in one case of four, a backup is made; the backups that are there are those that are said to be made, and no draft is ' +
+    'left where removals do not fail from then on; a box that cannot start or stop in peace says why. What a failed sync was to write is taken as lost for ' +
+    'good, but at a first start, after which the next box finds the files as the kernel has them.',
   goal: { tries: positions.length, unit: 'failures', faults: 'each answered as promised, 0 acknowledged lost' },
   short: 4,
   hours: 7,
@@ -136,6 +142,20 @@ export const failingDisks: Trial = {
       file: 'src/store/sqlite/reader.ts',
       find: '      this.#database.close()\n    }\n  }\n\n  close',
       replace: "      throw new Error('the disk failed')\n    }\n  }\n\n  close",
+    },
+    'dead-queue': {
+      what: 'the queue stops for good when it cannot read or write the store',
+      file: 'src/queue/queue.ts',
+      find: "      log.error({ err: error }, 'queue could not be read; retrying')\n",
+      replace: "      this.#state = 'stopping'\n",
+    },
+    'dead-reader': {
+      what: 'lists are not read any more once a read of one has failed',
+      file: 'src/store/sqlite/reader.ts',
+      find: '  all(query: Sql): unknown[] {\n    try {\n      return this.#prepare(query.sql).all(parameters(query))\n    } catch (error) {\n',
+      replace:
+        '  #dead: unknown\n\n  all(query: Sql): unknown[] {\n    try {\n      if (this.#dead !== undefined) throw this.#dead\n' +
+        '      return this.#prepare(query.sql).all(parameters(query))\n    } catch (error) {\n      this.#dead = error\n',
     },
     'lost-rename': {
       what: 'a backup whose rename fails counts as made',
@@ -272,6 +292,7 @@ class FailingCase {
   /** A box that was never started before: what it acknowledged is there when it is started again, which it can be. */
   async #firstLife(): Promise<CaseResult['faults']> {
     this.#empty()
+    this.#world.peers.begin(() => 0)
     this.#control.fail(this.#plan.failing)
     const process = this.#world.begin(this.#home, this.#env)
     let made: string | undefined
@@ -292,6 +313,7 @@ class FailingCase {
       } finally {
         await again.process.end('SIGTERM')
       }
+      this.#faults.push(...(await faultsOnDisk(this.#world, this.#home)))
     } catch (error) {
       this.#faults.push((error as Error).message)
     } finally {
@@ -337,7 +359,9 @@ class FailingCase {
       if (phase === 'stop') return await this.#stop(box)
       await this.#reading(box)
       this.#control.recover()
-      await this.#writing(box)
+      await this.#readingAgain(box)
+      if (await this.#writingAgain(box)) await this.#workingAgain(box)
+      await this.#backups(box)
       this.#answers()
       await box.process.end(this.#random(2) === 0 ? 'SIGKILL' : 'SIGTERM')
     } finally {
@@ -348,7 +372,9 @@ class FailingCase {
   }
 
   /** It ends, and says so in a sentence where it could not end in peace. */
-  async #stop({ process }: RunningBox): Promise<void> {
+  async #stop(box: RunningBox): Promise<void> {
+    const { process } = box
+    await this.#backups(box)
     this.#answers()
     this.#control.fail(this.#plan.failing)
     const status = await process.end('SIGTERM')
@@ -411,47 +437,108 @@ class FailingCase {
   /** Lets the box work until something has failed, and a while longer. */
   async #underLoad(box: RunningBox, time: number): Promise<void> {
     const running = this.#load.begin(box, 4)
-    // a box under load removes and renames files for backups alone
-    const forBackups = ['open', 'truncate', 'rename', 'link', 'unlink', 'mkdir', 'fsync', 'close', 'open to read']
-    const backup = forBackups.includes(this.#plan.failing.call) || this.#random(4) === 0 ? this.#load.backup(box) : undefined
+    const backup = this.#isOfBackups || this.#random(4) === 0 ? this.#load.backup(box) : undefined
     const end = performance.now() + time
     while (performance.now() < end && this.#control.failed === 0) await sleep(10)
     await sleep(200)
     running.stop()
     await running.ended
     await backup
-    if (backup !== undefined) await this.#backups(box)
   }
 
-  /** A backup that is said to be made is there. */
+  /** A box under load makes these calls for backups alone. */
+  get #isOfBackups(): boolean {
+    const forBackups: Call[] = ['open', 'truncate', 'rename', 'link', 'unlink', 'mkdir', 'fsync', 'close', 'open to read']
+    return forBackups.includes(this.#plan.failing.call)
+  }
+
+  /** The backups that are there are those that are said to be made, and nothing is left of others. */
   async #backups(box: RunningBox): Promise<void> {
-    const jobs = await box.ask('GET', '/v1/jobs')
-    const made = ((jobs?.body['data'] ?? []) as { kind: string; status: string }[]).filter(
-      ({ kind, status }) => kind === 'backup' && status === 'done',
+    const jobs = await this.#settled(box, '/v1/jobs?kind=backup&limit=200', ({ body }) =>
+      (body['data'] as { status: string }[]).every(({ status }) => status !== 'running'),
     )
+    if (jobs === undefined) return
+    const done = (jobs['data'] as { status: string; result: { name: string; removed: string[] } }[]).filter(
+      ({ status }) => status === 'done',
+    )
+    const removed = new Set(done.flatMap(({ result }) => result.removed))
+    const made = done.map(({ result }) => result.name).filter((name) => !removed.has(name))
     const there = readdirSync(join(this.#home, 'backups')).filter((name) => name.endsWith('.tar'))
-    if (there.length < made.length) this.#faults.push(`${made.length} backups are said to be made, and ${there.length} are there`)
+    if (made.toSorted().join(' ') !== there.toSorted().join(' '))
+      this.#faults.push(
+        `the backups ${made.join(' ')} are said to be made, and ${there.join(' ')} are there: ${JSON.stringify(jobs['data'])}`,
+      )
+    const { call, permanent } = this.#plan.failing
+    if (call !== 'unlink' || !permanent) this.#faults.push(...(await faultsOfDrafts(this.#home)))
   }
 
   async #reading(box: RunningBox): Promise<void> {
     const answer = await box.ask('GET', `/v1/identities/${this.#world.furnished.inbox.id}/emails`)
     if (answer?.status === 200) return
-    if (isRead(this.#plan.failing.call) && answer !== undefined && answer.status >= 500) return
+    if (isRead(this.#plan.failing.call) && answer !== undefined && isOfStore(answer.status, answer.body)) return
     this.#faults.push(
       `reading is answered with ${answer?.status} ${JSON.stringify(answer?.body)}: ${answer === undefined ? lastLines(box.process) : ''}`,
     )
   }
 
-  /** Once the disk works again, so does writing: after a failed sync with the next start. */
-  async #writing(box: RunningBox): Promise<void> {
+  /** Once the disk works again, so does reading: a list, a search, which is a slow read, and an e-mail. */
+  async #readingAgain(box: RunningBox): Promise<void> {
+    const path = `/v1/identities/${this.#world.furnished.inbox.id}/emails`
+    const list = await this.#settled(box, `${path}?limit=1`)
+    const newest = (list?.['data'] as { id: string }[] | undefined)?.[0]
+    await this.#settled(box, `${path}/search?q=body&limit=1`)
+    if (newest !== undefined) await this.#settled(box, `${path}/${newest.id}`)
+  }
+
+  /** Once the disk works again, so does writing: after a failed sync with the next start. Answers whether it does. */
+  async #writingAgain(box: RunningBox): Promise<boolean> {
     let answer = await box.ask('POST', '/v1/identities', {})
-    for (const end = Date.now() + 10_000; answer !== undefined && answer.status !== 201 && Date.now() < end;) {
-      if (isSync(this.#plan.failing.call) && codeOf(answer.body) === 'storage_failed') return
+    for (const end = Date.now() + patience; answer !== undefined && answer.status !== 201 && Date.now() < end;) {
+      if (isSync(this.#plan.failing.call) && codeOf(answer.body) === 'storage_failed') return false
       await sleep(200)
       answer = await box.ask('POST', '/v1/identities', {})
     }
-    if (answer?.status !== 201)
-      this.#faults.push(`writing does not go on: ${answer?.status} ${JSON.stringify(answer?.body)}\n${lastLines(box.process)}`)
+    if (answer?.status === 201) return true
+    this.#faults.push(`writing does not go on: ${answer?.status} ${JSON.stringify(answer?.body)}\n${lastLines(box.process)}`)
+    return false
+  }
+
+  /** What the box does by itself goes on: a message leaves, a webhook is told, and a backup is made. */
+  async #workingAgain(box: RunningBox): Promise<void> {
+    const { furnished, peers } = this.#world
+    const message = { to: `again@${farDomains[0]}`, subject: 'Again', body_text: 'The disk works.\n' }
+    const sent = await box.ask('POST', `/v1/identities/${furnished.writer.id}/emails`, message)
+    const made = await box.ask('POST', '/v1/identities', {})
+    const job = this.#isOfBackups || this.#plan.number % 4 === 0 ? await box.ask('POST', '/v1/backups') : undefined
+    for (const answer of [sent, made, ...(job === undefined ? [] : [job])])
+      if (answer === undefined || answer.status >= 300)
+        this.#faults.push(`a call is answered with ${answer?.status} ${JSON.stringify(answer?.body)} on a disk that works`)
+    const hasLeft = (): boolean => peers.arrivals.has(String(sent?.body['message_id']))
+    const isTold = (): boolean => peers.hooks.received.some(({ body }) => body.data['id'] === made?.body['id'])
+    for (const end = Date.now() + patience; !(hasLeft() && isTold()) && Date.now() < end;) await sleep(50)
+    if (!hasLeft()) this.#faults.push(`a message does not leave on a disk that works\n${lastLines(box.process)}`)
+    if (!isTold()) this.#faults.push(`a webhook is not told on a disk that works\n${lastLines(box.process)}`)
+    if (job === undefined || job.status >= 300) return
+    const backup = await this.#settled(box, `/v1/jobs/${job.body['id']}`, ({ body }) => body['status'] !== 'running')
+    if (backup !== undefined && backup['status'] !== 'done')
+      this.#faults.push(`a backup is not made on a disk that works: ${JSON.stringify(backup)}`)
+  }
+
+  /** What a call is answered in the end that is to be answered well; undefined where it is not. */
+  async #settled(
+    box: RunningBox,
+    path: string,
+    isSettled: (answer: Answer) => boolean = () => true,
+  ): Promise<Answered | undefined> {
+    let answer: Answer | undefined
+    for (const end = Date.now() + patience; Date.now() < end; await sleep(100)) {
+      answer = await box.ask('GET', path)
+      if (answer === undefined) break
+      if (answer.status === 200 && isSettled(answer)) return answer.body
+    }
+    const last = `${answer?.status} ${JSON.stringify(answer?.body)}`
+    this.#faults.push(`GET ${path} is still answered with ${last} on a disk that works\n${lastLines(box.process)}`)
+    return undefined
   }
 
   #answers(): void {
@@ -479,9 +566,15 @@ class FailingCase {
 }
 
 function isPutOff({ write, status, answer }: Refusal): boolean {
-  return write.kind === 'mail' ? [421, 451, 452].includes(status) : status >= 500 && answer.includes('"internal_error"')
+  if (write.kind === 'mail') return [421, 451, 452].includes(status)
+  return isOfStore(status, JSON.parse(answer) as Answered)
 }
 
-function codeOf(body: Record<string, unknown>): string | undefined {
+/** True if an answer says that the store failed, not that the box has a bug (internal_error). */
+function isOfStore(status: number, body: Answered): boolean {
+  return status >= 500 && codeOf(body)?.startsWith('storage_') === true
+}
+
+function codeOf(body: Answered): string | undefined {
   return (body['error'] as { code?: string } | undefined)?.code
 }
