@@ -267,8 +267,12 @@ export const looserChain: Looser[] = [
     name: 'arc-line',
     rfc: 'RFC 5322 2.2',
     why: 'a line that is no field, or continues none, does not end the header, and the chain counts for acceptance alone; dkimpy reads no such header, and Mail::DKIM takes the rest for the body',
-    holds: ({ message }) =>
-      /^[ \t]/.test(message) || /^(?![ \t])[^:\r\n]+\r\n/m.test(message.slice(0, message.indexOf('\r\n\r\n') + 2)),
+    holds: ({ message }) => {
+      const header = message.slice(0, message.indexOf('\r\n\r\n') + 2)
+      return (
+        /^[ \t]/.test(message) || /^(?![ \t])[^:\r\n]+\r\n/m.test(header) || /^[\x21-\x7e]*[^\x00-\x7f][^:\r\n]*:/m.test(header)
+      )
+    },
   },
   {
     name: 'arc-older',
