@@ -60,10 +60,16 @@ async function compareSpf({ tried, verdict, opinion, again }: Judged, found: Com
 }
 
 function withSmallNames(zone: Zone): Zone {
-  const small = (texts: string[]): string[] => [texts.join('').replaceAll(/\b(?:redirect|exp)=/gi, (name) => name.toLowerCase())]
   return Object.fromEntries(
-    Object.entries(zone).map(([name, records]) => [name, records.TXT ? { ...records, TXT: records.TXT.map(small) } : records]),
+    Object.entries(zone).map(([name, records]) => [
+      name,
+      records.TXT ? { ...records, TXT: records.TXT.map(withSmallModifiers) } : records,
+    ]),
   )
+}
+
+function withSmallModifiers(texts: string[]): string[] {
+  return [texts.join('').replaceAll(/\b(?:redirect|exp)=/gi, (name) => name.toLowerCase())]
 }
 
 async function compareSignatures({ tried, verdict, opinion, arbitrate }: Judged, found: Comparison): Promise<void> {
@@ -153,7 +159,7 @@ function reasonOfPolicy({ verdict, opinion, tried }: Judged): Difference | undef
     return policyDifferences.quoted
   const records = Object.entries(tried.zone).filter(([name]) => name.startsWith('_dmarc.'))
   const texts = records.flatMap(([, { TXT = [] }]) => TXT.map((parts) => parts.join('')))
-  if (opinion.dmarc.result === 'none' && texts.some((text) => !/^v=/.test(text) && /^\s*v\s*=/i.test(text)))
+  if (opinion.dmarc.result === 'none' && texts.some((text) => !text.startsWith('v=') && /^\s*v\s*=/i.test(text)))
     return policyDifferences.version
   if (
     opinion.dmarc.result === 'none' &&

@@ -270,7 +270,9 @@ export const looserChain: Looser[] = [
     holds: ({ message }) => {
       const header = message.slice(0, message.indexOf('\r\n\r\n') + 2)
       return (
-        /^[ \t]/.test(message) || /^(?![ \t])[^:\r\n]+\r\n/m.test(header) || /^[\x21-\x7e]*[^\x00-\x7f][^:\r\n]*:/m.test(header)
+        /^[ \t]/.test(message) ||
+        /^(?![ \t])[^:\r\n]+\r\n/m.test(header) ||
+        /^[\x21-\x39\x3b-\x7e]*[\x80-\xff][^:\r\n]*:/m.test(header)
       )
     },
   },
