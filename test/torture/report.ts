@@ -71,7 +71,8 @@ export function append(result: TrialResult): void {
     commit: checkedOut(),
     machine: describeMachine(tmpdir()),
   }
-  appendFileSync(join(checkout, results), `${JSON.stringify(entry)}\n`)
+  // paths are those of the checkout
+  appendFileSync(join(checkout, results), `${JSON.stringify(entry).replaceAll(checkout, '.')}\n`)
 }
 
 /** The commit, and whether anything but the results differs from it. */
