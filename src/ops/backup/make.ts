@@ -154,7 +154,7 @@ async function* compressed(file: string, onProgress: (done: number) => void, sig
   await flow
 }
 
-/** Renames the finished archive durably, or removes it; one that replaced another, which is gone, stays. */
+/** Renames the finished archive durably, or removes it; one that replaced another, which is gone, or that cannot be removed stays. */
 function adopt(writer: ArchiveWriter, draft: string, file: string): void {
   if (!writer.isAt(draft))
     throw refused(`Another backup is being written to ${file}. Wait for it, or choose another name.`, 'busy')
@@ -163,11 +163,12 @@ function adopt(writer: ArchiveWriter, draft: string, file: string): void {
   try {
     syncPath(dirname(resolve(file)))
   } catch (error) {
-    if (replaces) {
-      const message = `${file} was replaced by the new backup, which is complete, but a crash of the machine can undo that: ${(error as Error).message}. Make another backup.`
+    if (!replaces) attempt(() => rmSync(file))
+    if (existsSync(file)) {
+      const what = replaces ? 'was replaced by the new backup, which is complete' : 'could not be removed again, and is complete'
+      const message = `${file} ${what}, but a crash of the machine can undo that: ${(error as Error).message}. Make another backup.`
       throw refused(message, 'backup_failed', error)
     }
-    rmSync(file)
     throw error
   }
 }

@@ -72,6 +72,13 @@ test('a backup that has replaced another stays, and it is said that a crash can 
   expect(await isWhole()).toBe(true)
 })
 
+test('a backup whose name can neither be forced to disk nor removed is said to be there', async () => {
+  const { input } = await place()
+  fail({ ...failingDirectory, rmSync: (path, options) => (path === input.file ? failed() : rmSync(path, options)) })
+  const message = expect.stringMatching(/box\.tar could not be removed again, and is complete, but a crash .* can undo that/)
+  await expect(makeBackup(input)).rejects.toMatchObject({ code: 'backup_failed', message })
+})
+
 test('a backup is made though what is closed or removed behind it fails', async () => {
   const { input, shelf, isWhole } = await place()
   fail({
